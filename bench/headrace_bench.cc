@@ -12,6 +12,7 @@
 #include "bench/scaling.h"
 #include "bench/split.h"
 #include "bench/stream.h"
+#include "bench/stream_simulated.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/report_failure.h"
 #include "object/array.h"
@@ -113,27 +114,61 @@ void print_regions(const Report& report) {
   std::cout << tools::to_table(rows);
 }
 
+// Rows of the costs of one request.
+void add_costs(std::vector<std::vector<std::string>>& rows, const Report& report) {
+  const auto nanoseconds = [&](const char* key) { return fmt::format("{:.3f} us", report.at(key).as<double>() / 1e3); };
+  const auto count = [&](const char* key) {
+    const Value& value = report.at(key);
+    return value.is_none() ? "-" : fmt::format("{:.0f}", value.as<double>());
+  };
+  rows.push_back({"one more stage in a group", nanoseconds("hop_in_group_ns"), "<= 0.10 us"});
+  rows.push_back({"  its instructions", count("hop_in_group_instructions"), ""});
+  rows.push_back({"one more group", nanoseconds("hop_across_groups_ns"), "<= 0.5 us"});
+  rows.push_back({"  its instructions", count("hop_across_groups_instructions"), "<= 600"});
+  rows.push_back({"a call that is traced", nanoseconds("trace_ns"), ""});
+  rows.push_back({"round trip while idle (median)", nanoseconds("idle_round_trip_ns"), ""});
+  rows.push_back(
+      {"4 MB tensors by 64 bytes", fmt::format("{:.2f}", report.at("large_by_small").as<double>()), "<= 1.05"});
+}
+
 void print_streams(const Report& report) {
-  const auto nanoseconds = [&](const char* key) { return tools::show_seconds(report.at(key).as<double>() * 1e-9); };
-  std::vector<std::vector<std::string>> rows{
-      {"what", "measured"},
-      {"one more stage in a group", nanoseconds("hop_in_group_ns")},
-      {"one more group", nanoseconds("hop_across_groups_ns")},
-      {"a call that is traced", nanoseconds("trace_ns")},
-      {"round trip while idle (median)", nanoseconds("idle_round_trip_ns")},
-      {"4 MB tensors by 64 bytes", fmt::format("{:.2f}", report.at("large_by_small").as<double>())}};
-  for (const Value& value : report.at("sleepers").as<Array<Value>>()) {
+  const auto percent = [](const Value& share) { return fmt::format("{:.1f} %", share.as<double>() * 100); };
+  std::vector<std::vector<std::string>> rows{{"what", "measured", "limit"}};
+  add_costs(rows, report);
+  std::cout << tools::to_table(rows);
+  rows = {{"share of the bound", "median", "95 % interval", "limit", ""}};
+  for (const Value& value : report.at("bounds").as<Array<Value>>()) {
     const auto one = value.as<Report>();
-    rows.push_back({fmt::format("{} sleeping stages, share of the bound", one.at("stages").as<int64_t>()),
-                    fmt::format("{:.1f} %", one.at("share").as<double>() * 100)});
+    rows.push_back({one.at("name").as<std::string>(), percent(one.at("share")),
+                    fmt::format("{} to {}", percent(one.at("share_low")), percent(one.at("share_high"))),
+                    fmt::format(">= {:.0f} %", one.at("limit").as<double>() * 100),
+                    one.at("holds").as<bool>() ? "" : "below"});
   }
+  std::cout << '\n' << tools::to_table(rows);
+  rows = {{"peer", "one more stage", "ours by theirs", "4 sleeping stages", "ours by theirs"}};
   for (const Value& value : report.at("peers").as<Array<Value>>()) {
     const auto one = value.as<Report>();
-    const std::string name = one.at("name").as<std::string>();
-    rows.push_back({fmt::format("{}: one more stage{}", name, one.at("has_threads").as<bool>() ? " and thread" : ""),
-                    tools::show_seconds(one.at("hop_ns").as<double>() * 1e-9)});
-    rows.push_back({fmt::format("{}: 4 sleeping stages, share of the bound", name),
-                    fmt::format("{:.1f} %", one.at("share_of_four").as<double>() * 100)});
+    const Value& ratio = one.at("hop_ratio");
+    rows.push_back({fmt::format("{}{}", one.at("name").as<std::string>(),
+                                one.at("has_threads").as<bool>() ? ", a thread each" : ""),
+                    fmt::format("{:.3f} us", one.at("hop_ns").as<double>() / 1e3),
+                    ratio.is_none() ? "-" : fmt::format("{:.2f}", ratio.as<double>()), percent(one.at("share_of_four")),
+                    fmt::format("{:.2f}", one.at("share_ratio").as<double>())});
+  }
+  if (rows.size() == 1) fmt::print("\nno peers: oneTBB and GStreamer were not there when this was built\n");
+  if (rows.size() > 1) std::cout << '\n' << tools::to_table(rows);
+}
+
+void print_predictions(const Report& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"pipeline", "predicted", "achieved", "ratio", "95 % interval", "limit", ""}};
+  for (const Value& value : report.at("pipelines").as<Array<Value>>()) {
+    const auto one = value.as<Report>();
+    const auto ratio = [&](const char* key) { return fmt::format("{:.3f}", one.at(key).as<double>()); };
+    rows.push_back(
+        {one.at("name").as<std::string>(), number(one, "predicted_per_second"), number(one, "achieved_per_second"),
+         ratio("ratio"), fmt::format("{} to {}", ratio("ratio_low"), ratio("ratio_high")),
+         fmt::format("1 +- {:.2f}", one.at("limit").as<double>()), one.at("holds").as<bool>() ? "" : "outside"});
   }
   std::cout << tools::to_table(rows);
 }
@@ -231,8 +266,8 @@ void add_split_verb(CLI::App& app, SplitBenchOptions& options) {
   verb->add_option("--devices", options.devices)->check(CLI::Range(1, 64))->capture_default_str();
 }
 
-void add_pipeline_verb(CLI::App& app, StreamBenchOptions& options) {
-  CLI::App* verb = app.add_subcommand("pipeline", "Streams through stages that do nothing or sleep");
+void add_stream_verb(CLI::App& app, StreamBenchOptions& options, const std::string& name, const std::string& about) {
+  CLI::App* verb = app.add_subcommand(name, about);
   verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--items", options.items, "Of each stream")
       ->check(CLI::Range(20, 10'000'000))
@@ -283,7 +318,9 @@ void add_verbs(CLI::App& app, BenchOptions& options) {
   add_labels_verb(app, options.labels);
   add_regions_verb(app, options.regions);
   add_split_verb(app, options.split);
-  add_pipeline_verb(app, options.stream);
+  add_stream_verb(app, options.stream, "pipeline", "Streams through stages that do nothing, sleep or compute");
+  add_stream_verb(app, options.stream, "predict",
+                  "Streams through stages that sleep, beside what the simulator predicts");
   add_scaling_verb(app, options.scaling);
 }
 
@@ -300,6 +337,8 @@ void run_verb(const std::string& verb, BenchOptions& options) {
     print(measure_split(options.split), options.json, print_split);
   } else if (verb == "pipeline") {
     print(measure_streams(options.stream), options.json, print_streams);
+  } else if (verb == "predict") {
+    print(measure_predictions(options.stream), options.json, print_predictions);
   } else if (verb == "scaling") {
     print(measure_scaling(options.scaling), options.json, print_scaling);
   } else {

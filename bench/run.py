@@ -28,6 +28,8 @@ onednn   networks on the backend onednn, on one thread, beside the same primitiv
 pipeline streams through stages that do nothing, or sleep: the cost of one more stage and of one more group, the round
          trip of one request, large tensors by small ones, and the throughput of sleeping stages by its bound; beside
          oneTBB and GStreamer where they were there when this was built (./dev setup --peers).
+predict  12 pipelines of sleeping stages, and ResNet-50 (or --models) split in two: requests per second as the simulator
+         predicts them, as achieved, and the ratio; limits are 5 % and 15 %.
 compile  wall seconds and peak memory of `headrace compile`, the peak by the size of the model's file, the time of a
          load and the peak memory of a run; --beside FOLDER, the folder `bin` of another build, takes turns with it.
 cache    seconds of a compile in Python, and of the same compile in further processes, which find its result in a cache
@@ -71,6 +73,7 @@ MODELS = ["mlp", *CONVOLUTIONAL, "inception_v3", "alexnet", "vgg16", "vit_base16
 PEERS = ["onnxruntime", "openvino", "openvino-default"]
 SHORT = ["mobilenet_v2", "resnet50"]
 PLACED = [*SHORT, "squeezenet1_1", "mlp"]  # models of placement
+DEFAULTS = {"placement": PLACED, "predict": ["resnet50"]}
 COLUMNS = ("best_seconds", "median_seconds", "peer_best_seconds", "peer_median_seconds")
 
 
@@ -225,6 +228,44 @@ def bench_pipeline(args: argparse.Namespace) -> None:
     print(run(args.bin / "headrace-bench", "pipeline", *options), end="")
 
 
+def bench_predict(args: argparse.Namespace) -> None:
+    """Compares the simulator of pipelines with what it predicts."""
+    options = ["--rounds", str(args.rounds), "--json"]
+    report = json.loads(run(args.bin / "headrace-bench", "predict", *options))
+    report["models"] = [predict_model(name, args) for name in args.models.split(",")]
+    if args.json:
+        print(json.dumps(report, indent=2))
+        return
+    rows = [["pipeline", "predicted", "achieved", "ratio", "limit", ""]]
+    for one in report["pipelines"] + report["models"]:
+        rates = [f"{one[key]:.1f}" for key in ("predicted_per_second", "achieved_per_second")]
+        outside = "" if one["holds"] else "outside"
+        rows.append([one["name"], *rates, f"{one['ratio']:.3f}", f"1 +- {one['limit']:.2f}", outside])
+    print_table(rows)
+
+
+def predict_model(name: str, args: argparse.Namespace) -> dict:
+    """Splits a model in two stages, and runs a stream beside its prediction."""
+    model, limit = make_model(name, args), 0.15
+    file = model.with_suffix(".pipeline.so")
+    cpus = sorted(os.sched_getaffinity(0))
+    places = ["--cpus", f"{cpus[0]}/{cpus[1]}"] if len(cpus) > 1 else []
+    split = json.loads(
+        run(args.bin / "headrace", "pipeline", "split", model, "--stages", "2", *places, "-o", file, "--json")
+    )
+    options = ["--rounds", str(args.rounds), "--requests", "20", "--simulate", "--json", "--quiet"]
+    report = json.loads(run(args.bin / "headrace", "pipeline", "bench", file, *options))
+    ratio = report["simulation"]["achieved_by_predicted"]
+    return {
+        "name": f"{name} in {len(split['stages'])} stages",
+        "predicted_per_second": report["simulation"]["requests_per_second"],
+        "achieved_per_second": report["stream"]["median_per_second"],
+        "ratio": ratio,
+        "limit": limit,
+        "holds": 1 - limit <= ratio <= 1 + limit,
+    }
+
+
 def bench_placement(args: argparse.Namespace) -> None:
     """Compares plans by the clock."""
     models = [make_model(name, args) for name in args.models.split(",")]
@@ -271,6 +312,7 @@ SUITES = {
     "placement": bench_placement,
     "onednn": bench_onednn,
     "pipeline": bench_pipeline,
+    "predict": bench_predict,
     "compile": bench_compile,
     "cache": bench_cache,
     "scaling": bench_scaling,
@@ -294,8 +336,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("suite", choices=list(SUITES))
     parser.add_argument(
         "--models",
-        help=f"models, passes, placement, onednn, compile, cache: of {','.join(MODELS)} (default: {','.join(SHORT)}; "
-        f"of placement {','.join(PLACED)})",
+        help=f"models, passes, placement, predict, onednn, compile, cache: of {','.join(MODELS)} "
+        f"(default: {','.join(SHORT)}; of placement {','.join(PLACED)}, of predict resnet50)",
     )
     parser.add_argument("--only", default="", help="kernels, scaling: kernels, shapes whose name contains this")
     parser.add_argument("--work", default="", help="scaling: kinds of work whose name contains this")
@@ -320,7 +362,7 @@ def main() -> None:
     parser = make_parser()
     args = parser.parse_args()
     if args.models is None:
-        args.models = ",".join(PLACED if args.suite == "placement" else SHORT)
+        args.models = ",".join(DEFAULTS.get(args.suite, SHORT))
     unknown = [name for name in args.models.split(",") if name not in MODELS]
     if unknown:
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(MODELS)}")

@@ -226,14 +226,53 @@ class BenchTest(unittest.TestCase):
     def test_pipeline(self) -> None:
         command = (self.bin / "headrace-bench", "pipeline", "--rounds", "1", "--items", "200", "--sleep", "0.0005")
         report = self.report(*command, "--json")
-        self.assertEqual([row["stages"] for row in report["sleepers"]], [2, 4, 8, 16])
-        for row in report["sleepers"]:
+        stages = [row["stages"] for row in report["bounds"]]
+        self.assertEqual(stages[:6], [2, 4, 8, 16, 8, 16])
+        self.assertIn(stages[6:], ([2, 4], []))  # none compute on one processor
+        for row in report["bounds"]:
             self.assertGreater(row["share"], 0.05, row)
+            self.assertLess(row["share"], 3, row)  # one short round is noisy
+            self.assertLessEqual(row["share_low"], row["share_high"])
+            self.assertEqual(row["holds"], row["share_high"] >= row["limit"])
+            self.assertEqual(row["limit"], 0.95 if "computing" in row["name"] else 0.98)
         for peer in report["peers"]:  # those that are installed
             self.assertGreater(peer["share_of_four"], 0.05, peer)
+            ours = report["hop_across_groups_ns" if peer["has_threads"] else "hop_in_group_ns"]
+            if peer["hop_ratio"] is not None:
+                self.assertAlmostEqual(peer["hop_ratio"], ours / peer["hop_ns"])
+        for key in ("hop_in_group_instructions", "hop_across_groups_instructions"):
+            self.assertTrue(report[key] is None or 50 < report[key] < 2000, report)
         self.assertGreater(report["idle_round_trip_ns"], 0)
         self.assertGreater(report["large_by_small"], 0)
-        self.assertRegex(self.call(*command).stdout, r"(?m)^16 sleeping stages, share of the bound +\d+\.\d %")
+        self.assertRegex(
+            self.call(*command).stdout, r"(?m)^16 sleeping stages +\d+\.\d % +\d+\.\d % to \d+\.\d % +>= 98 %"
+        )
+
+    def test_predict(self) -> None:
+        command = (self.bin / "headrace-bench", "predict", "--rounds", "2", "--items", "2000", "--sleep", "0.002")
+        rows = self.report(*command, "--json")["pipelines"]
+        self.assertEqual(len(rows), 12)
+        for row in rows:
+            self.assertLess(row["achieved_per_second"], row["predicted_per_second"] * 1.5, row)
+            self.assertGreater(row["achieved_per_second"], row["predicted_per_second"] * 0.1, row)
+        # A sleep of 2 ms takes a little longer: a stage makes at most 500 requests a second, two replicas 1,000.
+        named = {row["name"]: row["predicted_per_second"] for row in rows}
+        self.assertLess(named["8 equal stages"], 500)
+        self.assertGreater(named["a slow stage with 2 replicas"], named["one stage"] * 1.2)
+        self.assertLess(named["4 stages in 2 threads"], named["4 stages, the first one is slow"] * 0.9)
+        self.assertRegex(self.call(*command).stdout, r"(?m)^two equal branches that join +\d+\.\d +\d+\.\d +\d\.\d{3} ")
+
+    def test_predict_models(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ("predict", "--models", "mlp", "--rounds", "1", "--folder", folder)
+            done = self.bench(*options, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual(len(report["pipelines"]), 12)
+            (model,) = report["models"]
+            self.assertTrue(model["name"].startswith("mlp in "))
+            self.assertAlmostEqual(model["ratio"], model["achieved_per_second"] / model["predicted_per_second"])
+            self.assertEqual(model["holds"], abs(model["ratio"] - 1) <= 0.15)
 
     def test_scaling(self) -> None:
         command = (self.bin / "headrace-bench", "scaling", "--rounds", "1", "--size", "0.05", "--shape", "lets")
