@@ -329,6 +329,38 @@ def fill(pipeline, runs=16):
         pipeline.run()
 
 
+@pytest.fixture
+def idle_thread():
+    """A thread that takes no outputs."""
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+def test_a_lone_thread_hears_at_once_that_it_must_take_outputs(three, monkeypatch):
+    monkeypatch.setattr(running, "_FIRST_READER", 60)
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])  # those of other tests may live
+    fill(three)
+    set_both(three, data(16), data())
+    begin = time.monotonic()
+    with pytest.raises(pipeline_executor.PipelineExecutorError, match="outputs that were not taken"):
+        three.run()
+    assert time.monotonic() - begin < 30
+
+
+def test_a_run_waits_a_while_for_a_thread_that_may_take_outputs(three, monkeypatch, idle_thread):
+    monkeypatch.setattr(running, "_FIRST_READER", 0.4)
+    fill(three)
+    set_both(three, data(16), data())
+    begin = time.monotonic()
+    with pytest.raises(pipeline_executor.PipelineExecutorError, match="outputs that were not taken"):
+        three.run()
+    assert time.monotonic() - begin >= 0.4
+
+
 def test_a_run_without_a_place_names_the_remedy(three, monkeypatch):
     monkeypatch.setattr(running, "_FIRST_READER", 0.05)
     fill(three)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ from headrace._compat.pipeline.errors import PipelineExecutorError, told_of
 from headrace._core import NDArray, array, try_array
 from headrace._numpy import cast_array
 
-# Seconds that a run waits for a place before any thread has asked for outputs: another one may be about to.
+# Seconds that a run waits for a place while other threads are alive of which none has asked for outputs yet: one may be
+# about to.
 _FIRST_READER = 5.0
 _SLICE = 0.1  # seconds after which a run that waits looks whether the threads that take outputs are alive
 
@@ -176,7 +178,7 @@ class RunningPipeline:
         begin = time.monotonic()
         while len(self._runs) >= adapter.MAX_IN_FLIGHT and not self._is_stopped:
             waited = time.monotonic() - begin
-            if waited >= self._patience():
+            if waited >= self._patience(timeout):
                 raise PipelineExecutorError(
                     f"run: {len(self._runs)} runs have outputs that were not taken, which is the most; call "
                     "get_output() in between, or in another thread"
@@ -185,12 +187,13 @@ class RunningPipeline:
                 raise TimeoutError(f"run: {len(self._runs)} runs have outputs that were not taken, which is the most")
             self._changed.wait(_SLICE if timeout is None else min(_SLICE, timeout - waited))
 
-    def _patience(self) -> float:
+    def _patience(self, timeout: float | None) -> float:
         """The seconds in which another thread may be expected to take outputs."""
         self._readers = {thread for thread in self._readers if thread.is_alive()}
         if self._readers - {current_thread()}:
             return math.inf
-        return 0.0 if self._readers else _FIRST_READER
+        is_alone = timeout is None and all(thread is current_thread() for thread in threading.enumerate())
+        return 0.0 if self._readers or is_alone else _FIRST_READER
 
     def take_outputs(self, waits: bool, timeout: float | None) -> list[NDArray]:
         """The outputs of the oldest run whose outputs were not taken; [] when they are not there and `waits` is not."""
