@@ -8,6 +8,8 @@
 
 namespace headrace::plan {
 
+inline size_t as_index(int32_t number) { return static_cast<size_t>(number); }
+
 // Lists of numbers, one list after another.
 struct Lists {
   std::vector<int64_t> begins{0};

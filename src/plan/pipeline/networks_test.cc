@@ -47,6 +47,14 @@ TEST(SplitNetworks, LargeGraphsComeWithinOnePercent) {
   }
 }
 
+// Slow links: activations that the backward pass reads can hardly be sent, and the bound must know it.
+TEST(SplitNetworks, TrainingOverSlowLinksComesWithinOnePercent) {
+  const SplitProblem problem = kit::resnet50_training({.gpus = 4});
+  const SplitPlan plan = split_pipeline(problem);
+  EXPECT_EQ(plan.method, SplitMethod::orders);
+  EXPECT_LE(plan.gap(), 0.01) << format_plan(problem, plan);
+}
+
 // Each operator by itself, Inception has 12,901 downsets: too many by default, and few enough to know the optimum.
 TEST(SplitNetworks, OrdersFindTheOptimumOfInception) {
   for (const bool overlaps : {false, true}) {

@@ -17,8 +17,10 @@ SegmentWalk::SegmentWalk(const SplitGraph& graph, const Lattice& lattice)
       is_whole_(graph.buffers.size(), false),
       needs_(static_cast<size_t>(graph.num_units), 0),
       seen_(static_cast<size_t>(lattice.size()), 0) {
-  for (const DeviceClass& one : graph.devices.classes)
+  for (const DeviceClass& one : graph.devices.classes) {
     max_memory_bytes_ = std::max(max_memory_bytes_, one.memory_bytes);
+    has_limits_ = has_limits_ || one.memory_bytes != kNoMemoryLimit;
+  }
   for (const int64_t bytes : graph.tensor_bytes) {
     for (size_t i = 0; i < graph.num_classes(); ++i) {
       in_ns_.push_back(graph.devices.least_in_ns(i, bytes));
@@ -33,7 +35,7 @@ void SegmentWalk::begin_walk(int32_t end) {
   values_.assign(width(), 0);
 }
 
-int32_t SegmentWalk::advance(int64_t max_compute_ns) {
+int32_t SegmentWalk::advance(int64_t max_time_ns) {
   Frame& top = frames_.back();
   const auto steps = lattice_.below(top.downset);
   while (top.next_step < static_cast<int64_t>(steps.size())) {
@@ -43,7 +45,7 @@ int32_t SegmentWalk::advance(int64_t max_compute_ns) {
     seen = walks_;
     add(step.unit);
     frames_.push_back({step.below, step.unit, 0});
-    if (is_small(max_compute_ns)) return step.below;
+    if (is_small(max_time_ns)) return step.below;
     frames_.back().next_step = static_cast<int64_t>(lattice_.below(step.below).size());
     return -1;
   }
@@ -63,11 +65,13 @@ Segment SegmentWalk::top_segment() const {
           bytes[0] + bytes[1] + kBorderCopies * bytes[2]};
 }
 
-bool SegmentWalk::is_small(int64_t max_compute_ns) const {
+bool SegmentWalk::is_small(int64_t max_time_ns) const {
+  if (values_[values_.size() - 3] > max_memory_bytes_) return false;
   const Segment segment = top_segment();
-  const int64_t constants = values_[values_.size() - 3];
-  return constants <= max_memory_bytes_ &&
-         *std::min_element(segment.compute_ns.begin(), segment.compute_ns.end()) <= max_compute_ns;
+  for (size_t i = 0; i < segment.compute_ns.size(); ++i) {
+    if (graph_.devices.classes[i].stage_time(segment.compute_ns[i], segment.out_ns[i]) <= max_time_ns) return true;
+  }
+  return false;
 }
 
 void SegmentWalk::add(int32_t unit) {
@@ -76,6 +80,8 @@ void SegmentWalk::add(int32_t unit) {
   int64_t* values = values_.data() + values_.size() - width();
   std::copy_n(values - width(), width(), values);
   for (size_t i = 0; i < classes; ++i) values[i] = std::min(kNever, values[i] + graph_.compute(unit, i));
+  add_tensors(unit, values);
+  if (!has_limits_) return;
   int64_t* bytes = values + 3 * classes;
   bytes[0] += graph_.constant_bytes[static_cast<size_t>(unit)];
   for (const int32_t shared : graph_.shared_of_unit[static_cast<size_t>(unit)]) {
@@ -83,7 +89,6 @@ void SegmentWalk::add(int32_t unit) {
       bytes[0] += graph_.shared_bytes[static_cast<size_t>(shared)];
   }
   add_buffers(unit, bytes[1]);
-  add_tensors(unit, values);
 }
 
 void SegmentWalk::add_buffers(int32_t unit, int64_t& most) {
@@ -132,6 +137,7 @@ void SegmentWalk::add_tensors(int32_t unit, int64_t* values) {
 
 void SegmentWalk::remove(int32_t unit) {
   for (const int32_t input : graph_.inputs[static_cast<size_t>(unit)]) --readers_[static_cast<size_t>(input)];
+  if (!has_limits_) return;
   for (const int32_t shared : graph_.shared_of_unit[static_cast<size_t>(unit)])
     --shared_readers_[static_cast<size_t>(shared)];
   remove_buffers(unit);

@@ -25,13 +25,13 @@ class SegmentWalk {
   const Lattice& lattice() const { return lattice_; }
 
   // Calls visit(below, segment) for downsets below `end`, each at most once: those whose segment, and that of some
-  // downset on each step of a way down to it, has a compute time of at most `max_compute_ns` on some device, and
-  // constants that fit into some device.
+  // downset on each step of a way down to it, computes and sends its tensors in at most `max_time_ns` on some device,
+  // and has constants that fit into some device. Neither grows smaller on the way.
   template <typename Visit>
-  void walk(int32_t end, int64_t max_compute_ns, const Visit& visit) {
+  void walk(int32_t end, int64_t max_time_ns, const Visit& visit) {
     begin_walk(end);
     while (!frames_.empty()) {
-      const int32_t next = advance(max_compute_ns);
+      const int32_t next = advance(max_time_ns);
       if (next >= 0) visit(next, top_segment());
     }
   }
@@ -46,9 +46,9 @@ class SegmentWalk {
   void begin_walk(int32_t end);
   // Goes on with the walk. Returns the downset that it came to, or -1 when it went back up, or to a downset that no
   // stage can begin at.
-  int32_t advance(int64_t max_compute_ns);
+  int32_t advance(int64_t max_time_ns);
   Segment top_segment() const;
-  bool is_small(int64_t max_compute_ns) const;
+  bool is_small(int64_t max_time_ns) const;
   void add(int32_t unit);
   void remove(int32_t unit);
   void add_tensors(int32_t unit, int64_t* values);
@@ -60,6 +60,7 @@ class SegmentWalk {
   const SplitGraph& graph_;
   const Lattice& lattice_;
   int64_t max_memory_bytes_ = 0;
+  bool has_limits_ = false;  // devices have limited memory; without limits, all memory counts as 0 but that of borders
   std::vector<int64_t> in_ns_, out_ns_;  // [tensor * number of classes + class]
   std::vector<int32_t> readers_;         // by tensor: consumers in the segment
   std::vector<int32_t> shared_readers_;  // by shared constant: units of the segment that read it

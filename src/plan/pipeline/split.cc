@@ -9,6 +9,7 @@
 #include "plan/pipeline/orders.h"
 #include "plan/pipeline/refine.h"
 #include "plan/pipeline/stage_search.h"
+#include "plan/pipeline/tighten.h"
 
 namespace headrace::plan {
 namespace {
@@ -104,6 +105,7 @@ class Splitter {
     for (const auto& order : orders) cut_order(order);
     uint64_t random = options_.seed;
     for (int32_t restart = 0; restart < options_.restarts && !is_done(); ++restart) cut_order(shuffled_order(random));
+    if (best_.period_ns < kNever) tighten(graph_, options_, states_, best_, lower_bound_ns_);
   }
 
   // Returns a random order in which the stages of the best plan stay one after another.

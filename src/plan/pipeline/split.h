@@ -26,6 +26,8 @@
 //             which links). Exact, unless the search is cut short.
 //   orders    beyond it: the best cuts of five topological orders, by the same dynamic programming over each; single
 //             units are then moved between stages, and random orders that keep the stages are cut again.
+//             Its lower bound is raised until the gap is 1 % or the steps for it are used up (tighten.h), which may
+//             also find a shorter plan.
 //   cuts      past max_ordered_nodes units: as `orders`, over few cuts, namely those that the fewest bytes cross.
 #pragma once
 
@@ -92,8 +94,9 @@ struct SplitProblem {
 struct SplitOptions {
   int32_t max_downsets = 5000;
   int32_t max_ordered_nodes = 20'000;
-  int32_t restarts = 8;         // random orders of the method `orders`
-  int64_t max_steps = 500'000;  // limit for the search after the dynamic programming over downsets
+  int32_t restarts = 8;                   // random orders of the method `orders`
+  int64_t max_steps = 500'000;            // limit for the search after the dynamic programming over downsets
+  int64_t max_bound_steps = 600'000'000;  // limit for the lower bound of `orders`: arcs of networks
   uint64_t seed = 1;
 };
 

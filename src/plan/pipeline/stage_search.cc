@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "plan/pipeline/border_times.h"
+#include "plan/pipeline/limits.h"
+
 namespace headrace::plan {
 namespace {
 
@@ -13,7 +16,9 @@ class StageSearch {
         lattice_(walk.lattice()),
         states_(states),
         limit_ns_(limit_ns),
-        steps_left_(max_steps) {
+        steps_left_(max_steps),
+        borders_(border_times(walk.graph(), walk.lattice())),
+        transfer_share_(any_overlaps(graph_) ? 0 : 1) {
     num_states_ = static_cast<size_t>(states.size());
     by_device_.resize(graph_.num_classes() * static_cast<size_t>(graph_.max_replicas));
     for (const DeviceStates::Step& step : states.steps)
@@ -77,6 +82,7 @@ class StageSearch {
       for (size_t i = 0; i < worth.size() && fastest > 0; ++i)
         worth[i] = std::max(worth[i], fastest / static_cast<double>(graph_.compute(unit, i)));
     }
+    for (const double one : worth) transfer_share_ = std::min(transfer_share_, one);
     capacity_.assign(num_states_, 0);
     for (size_t at = 0; at < states_.counts.size(); ++at)
       capacity_[at / worth.size()] += worth[at % worth.size()] * states_.counts[at];
@@ -85,13 +91,18 @@ class StageSearch {
   }
 
   // Returns whether a plan below the limit may have computed the downset with the devices of the state: neither those
-  // taken nor those left have less time than the fastest computation needs.
+  // taken nor those left have less time than the fastest computation and the tensors that cross the border need.
   bool may_meet(int32_t downset, int32_t state) const {
-    const auto before = static_cast<double>(fastest_[static_cast<size_t>(downset)]);
+    const auto at = static_cast<size_t>(downset);
+    const auto out = static_cast<double>(borders_.out_ns[at]), in = static_cast<double>(borders_.in_ns[at]);
+    const auto before = static_cast<double>(fastest_[at]);
     const double behind = static_cast<double>(fastest_.back()) - before;
     const double capacity = capacity_[static_cast<size_t>(state)];
     const auto limit = static_cast<double>(limit_ns_) * (1 + 1e-9);  // sums of doubles round
-    return before <= limit * capacity && behind <= limit * (whole_capacity_ - capacity) * (1 + 1e-9) + 1e-3;
+    const auto taken = static_cast<double>(states_.used[static_cast<size_t>(state)]);
+    if (out > limit * taken || in > limit * (graph_.devices.num_devices - taken)) return false;
+    return before + transfer_share_ * out <= limit * capacity + 1e-3 &&
+           behind + transfer_share_ * in <= limit * (whole_capacity_ - capacity) * (1 + 1e-9) + 1e-3;
   }
 
   // Calls visit(step, period) for each way to take devices for the segment that may be below the limit.
@@ -111,7 +122,7 @@ class StageSearch {
     }
   }
 
-  int64_t max_compute_ns() const {
+  int64_t max_time_ns() const {
     return limit_ns_ > kNever / graph_.max_replicas ? kNever - 1 : limit_ns_ * graph_.max_replicas;
   }
 
@@ -123,7 +134,7 @@ class StageSearch {
       any = any || is_open[state];
     }
     if (!any) return;
-    walk_.walk(end, max_compute_ns(), [&](int32_t below, const Segment& segment) {
+    walk_.walk(end, max_time_ns(), [&](int32_t below, const Segment& segment) {
       each_choice(segment, [&](const DeviceStates::Step& step, int64_t period) {
         if (!is_open[static_cast<size_t>(step.to)]) return;
         int64_t& least = bound(end, step.to);
@@ -134,7 +145,7 @@ class StageSearch {
 
   std::vector<Choice> choices(int32_t end, int32_t state) {
     std::vector<Choice> made;
-    walk_.walk(end, max_compute_ns(), [&](int32_t below, const Segment& segment) {
+    walk_.walk(end, max_time_ns(), [&](int32_t below, const Segment& segment) {
       --steps_left_;
       each_choice(segment, [&](const DeviceStates::Step& step, int64_t period) {
         const int64_t least = std::max(period, bound(below, step.from));
@@ -219,6 +230,8 @@ class StageSearch {
   std::vector<int64_t> fastest_;                            // by downset: the sum of its units' least times
   std::vector<double> capacity_;                            // by state
   double whole_capacity_ = 0;
+  BorderTimes borders_;
+  double transfer_share_;        // the least capacity that 1 ns of transfers takes
   std::vector<int64_t> bounds_;  // [downset * number of states + state]
   Assignment partial_;           // stages from the last one
   std::optional<Assignment> best_;
