@@ -86,7 +86,7 @@ def test_the_program_in_python_finds_it(environment, tmp_path):
     assert f"there is no backend 'elementwise'; there are {', '.join(there)}" in elsewhere.stderr
     elsewhere = run_python(dict(os.environ), "", "-m", "headrace", "run", tmp_path / "model.so", *x)
     assert elsewhere.returncode == 4
-    assert "needs the backend 'elementwise' for its region" in elsewhere.stderr
+    assert "needs the backend 'elementwise', and" in elsewhere.stderr
     assert "it is in Python: install its package, and use `python -m headrace` or headrace.load" in elsewhere.stderr
 
 

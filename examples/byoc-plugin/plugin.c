@@ -3,7 +3,7 @@
  *     cc -shared -fPIC -O2 -I HEADERS plugin.c -o libconvs.so
  *     headrace compile model.onnx --plugin ./libconvs.so --backends convs -o model.so
  *
- * HEADERS holds headrace/ and dlpack/. docs/bring-your-own-codegen.md explains it line by line. */
+ * HEADERS holds headrace/ and dlpack/. docs/bring-your-own-codegen.md says what each function is for. */
 #include <headrace/backend_abi.h>
 #include <stdlib.h>
 
@@ -111,7 +111,11 @@ static const char* put_region(buffer* out, const hr_graph* graph) {
 }
 
 static int32_t compile(void* self, const hr_compile_request* request, const hr_message* message) {
-  (void)self, (void)message;
+  (void)self;
+  if (request->options.count > 0) {
+    hr_write_message(message, "it has no options");
+    return 1;
+  }
   for (uint64_t i = 0; i < request->num_graphs; ++i) {
     buffer out = {NULL, 0};
     const char* fault = put_region(&out, request->graphs[i]);

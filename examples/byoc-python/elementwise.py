@@ -22,6 +22,8 @@ class Elementwise(Backend):
         return True
 
     def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:
+        if options:
+            raise ValueError(f"it has no option {', '.join(options)}")
         return [write(region.function) for region in regions]
 
     def load(self, data: bytes) -> Any:

@@ -52,6 +52,7 @@ static inline void hr_write_message(const hr_message* message, const char* text)
   uint64_t length = (uint64_t)strlen(text);
   if (message == NULL || message->data == NULL || message->size == 0) return;
   if (length >= message->size) length = message->size - 1;
+  while (length > 0 && (text[length] & 0xC0) == 0x80) --length; /* no part of a character of UTF-8 */
   memcpy(message->data, text, (size_t)length);
   message->data[length] = 0;
 }

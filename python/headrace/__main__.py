@@ -1,8 +1,12 @@
-"""`python -m headrace VERB ...`: the program `headrace` in this process, where it finds the backends in Python, too."""
+"""`python -m headrace VERB ...`: the program `headrace` in this process, where it finds the backends in Python, too.
+
+`--plugin FILE.py` runs a file that defines some.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 import signal
 import sys
@@ -10,8 +14,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from headrace import _core, _native
+from headrace._core import UserError
 
-_MISSING = 4  # HR_MISSING_DEPENDENCY of headrace/status.h
+_BAD_INPUT, _MISSING = 3, 4  # HR_USER and HR_MISSING_DEPENDENCY of headrace/status.h
 
 
 def _words(words: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
@@ -19,20 +24,60 @@ def _words(words: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
     return (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words))
 
 
+def _split_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The arguments without those that name files of Python, `--plugin FILE.py`; and these files."""
+    rest: list[str] = []
+    files: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        option, equals, file = word.partition("=")
+        if option != "--plugin":
+            rest.append(word)
+            continue
+        given = file if equals else next(words, "")
+        if given.endswith(".py"):
+            files.append(given)
+        else:
+            rest.extend([word] if equals else [word, given])
+    return rest, files
+
+
+def _import_backends(file: str) -> None:
+    """Runs a file, and registers the backends that it defines and does not register itself."""
+    from headrace import backend  # most calls of the program need none of it
+
+    name = Path(file).stem
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None or not Path(file).is_file():
+        raise UserError(f"--plugin: '{file}' is not a file of Python")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    defined = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name]
+    for kind in defined:
+        if issubclass(kind, backend.Backend) and getattr(kind, "name", "") not in ("", *backend.names()):
+            backend.register(kind())
+
+
 def _main(arguments: Sequence[str]) -> int:
     if _native.is_runtime_alone:
         print(_native.missing("python -m headrace"), file=sys.stderr)
         return _MISSING
+    rest, files = _split_plugins(arguments)
+    try:
+        for file in files:
+            _import_backends(file)
+    except UserError as error:
+        print(f"headrace: {error}", file=sys.stderr)
+        return _BAD_INPUT
     os.environ.setdefault("HEADRACE_PYTHON", sys.executable)  # for --against and images
     verbs = ctypes.CDLL(str(Path(_core.own_folder()) / "libheadrace_verbs.so"))
     # As for a program that is not Python; SIGINT stays ignored where nohup says so.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    again = [sys.executable, "-m", "headrace"]
-    return int(
-        verbs.headrace_run_program(1 + len(arguments), _words(["headrace", *arguments]), len(again), _words(again))
-    )
+    again = [sys.executable, "-m", "headrace", *(f"--plugin={file}" for file in files)]
+    return int(verbs.headrace_run_program(1 + len(rest), _words(["headrace", *rest]), len(again), _words(again)))
 
 
 if __name__ == "__main__":

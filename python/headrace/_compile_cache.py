@@ -33,7 +33,7 @@ _DEFAULT_BYTES = 2 << 30
 _MOST_BYTES_OF_A_MODEL = 1_400_000_000  # larger weights go to a file beside the artifact
 _OLD_SECONDS = 3600  # age at which a compile's folder counts as left behind
 _PARTS = "part-"
-_OURS = re.compile(r"[0-9a-f]{48}\.(so|json)|part-.*")  # the names of the cache's files
+_OURS = re.compile(r"[0-9a-f]{48}\.(so|json)|part-.*|costs")  # the names of the cache's files and its folder
 _warned: set[str] = set()  # folders
 _RECENT_NS = 3_000_000_000  # more than the steps in which file systems count time
 

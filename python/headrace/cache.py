@@ -1,4 +1,7 @@
-"""`python -m headrace.cache list|clear|path`, as `headrace cache`: the models that `compile(cache=True)` keeps."""
+"""`python -m headrace.cache list|clear|path`, as `headrace cache`: what is kept for other processes.
+
+The models of `compile(cache=True)`, and the tables of costs of `headrace profile --backends`.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,13 @@ def clear(folder: str | PathLike[str] | None = None) -> int:
         For a folder that compiles refuse.
     """
     place = path(folder)
-    return CompileCache(place).clear() if place.exists() else 0
+    if not place.exists():
+        return 0
+    costs = _costs(place)
+    removed = CompileCache(place).clear() + len(costs)
+    for file in costs:
+        file.unlink(missing_ok=True)
+    return removed
 
 
 def _counted(number: int) -> str:
@@ -85,7 +94,15 @@ def _counted(number: int) -> str:
 
 
 def _entries(place: Path) -> list[tuple[Path, os.stat_result]]:
-    return CompileCache(place).entries() if place.exists() else []
+    if not place.exists():
+        return []
+    found = CompileCache(place).entries() + [(file, file.lstat()) for file in _costs(place)]
+    return sorted(found, key=lambda entry: entry[1].st_mtime_ns)
+
+
+def _costs(place: Path) -> list[Path]:
+    """The tables of costs that `headrace profile` keeps there."""
+    return list((place / "costs").glob("*.json"))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -110,7 +127,8 @@ def _report(given: argparse.Namespace, place: Path) -> dict[str, object]:
     elif given.verb == "list":
         found = _entries(place)
         report["entries"] = [
-            {"file": file.name, "bytes": status.st_size, "used_seconds": status.st_mtime} for file, status in found
+            {"file": str(file.relative_to(place)), "bytes": status.st_size, "used_seconds": status.st_mtime}
+            for file, status in found
         ]
         report["bytes"] = sum(status.st_size for _, status in found)
     return report

@@ -214,7 +214,7 @@ def test_a_file_with_such_a_region_needs_the_backend(tmp_path):
         [sys.executable, "-c", f"import headrace as hr; hr.load({str(file)!r})"], capture_output=True, text=True
     )
     assert run.returncode != 0
-    assert "needs the backend 'test-declared' for its region" in run.stderr
+    assert "needs the backend 'test-declared', and" in run.stderr
 
 
 def test_a_result_of_another_size_than_the_model_declares_is_an_error(tmp_path):

@@ -1,6 +1,7 @@
 """The programs that pip installs beside the package, and `python -m headrace`."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,7 @@ def @main(%x: Tensor[(4), float32]) { negative(nn.relu(%x)) }
 """
 CRASHER = """
 import os
+import re
 from headrace.backend import Backend
 
 class Crasher(Backend):
@@ -137,3 +139,19 @@ for handler in (signal.SIG_IGN, signal.default_int_handler):
     print(signal.getsignal(signal.SIGINT).name)
 """
     assert in_the_program(code) == "SIG_IGN\nSIG_DFL\n"
+
+
+def test_a_file_of_backends(tmp_path):
+    (tmp_path / "model.relay").write_text(MODEL.replace("nn.relu", "exp"))
+    (tmp_path / "mine.py").write_text(CRASHER.replace("os.abort()", "outputs[0][...] = 1"))
+    chosen = ("model.relay", "--backends", "crasher")
+    assert "by crasher" in in_python("explain", *chosen, "--plugin", "mine.py", cwd=tmp_path)
+    assert "by crasher" in in_python("--plugin=mine.py", "explain", *chosen, cwd=tmp_path)
+    assert re.search(r"^crasher +7 ", in_python("backend", "list", "--plugin", "mine.py", cwd=tmp_path), re.M)
+    # The children of the kit know it, too: its results are wrong.
+    said = in_python("backend", "check", "crasher", "--case", "exp/*", "--plugin", "mine.py", cwd=tmp_path, code=5)
+    assert "[result]" in said
+    for wrong in ("none.py", "folder.py"):
+        (tmp_path / "folder.py").mkdir(exist_ok=True)
+        said = in_python("backend", "list", "--plugin", wrong, cwd=tmp_path, code=3)
+        assert f"headrace: --plugin: '{wrong}' is not a file of Python" in said

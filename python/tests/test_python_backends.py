@@ -601,3 +601,47 @@ def test_installed_packages_that_are_broken(program, packages):
         hr.backend.find("test_renamed")
     with pytest.raises(hr.UserError, match="there is no backend 'nobody'"):
         hr.compile(program, backends=["nobody"])
+
+
+def test_an_output_that_is_replaced_is_an_error(program):
+    """In a list, `outputs[0] = result` would leave the tensor as it was."""
+
+    def load(self, data):
+        def run(name, inputs, outputs):
+            outputs[0] = np.exp(inputs[0])
+
+        return run
+
+    name = "test_replaces_outputs"
+    made(name, load=load)
+    model = hr.compile(program, backends=[name])
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    (event,) = model.fallbacks
+    assert "'tuple' object does not support item assignment" in event["message"]
+
+
+class Silent(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize(
+    ("error", "says"), [(Silent(), "Silent: it cannot be shown as text"), (ValueError("\udcff"), "ValueError: ?")]
+)
+def test_exceptions_without_a_text_name_the_backend(program, error, says):
+    def supports(self, call):
+        raise error
+
+    name = f"test_text_of_{type(error).__name__.lower()}"
+    made(name, supports=supports)
+    with pytest.raises(hr.UserError) as raised:
+        hr.compile(program, backends=[name])
+    assert f"the backend '{name}' failed in supports: {says} (" in str(raised.value)
+
+
+@pytest.mark.parametrize("method", ["cost", "border"])
+def test_seconds_that_no_float_holds(program, method):
+    name = f"test_large_{method}"
+    made(name, **{method: lambda self, *args: 10**400})
+    with pytest.raises(hr.UserError, match=f"the backend '{name}': {method} gave int, expected seconds as a float"):
+        hr.compile(program, backends=[name], placement="cost")

@@ -694,7 +694,8 @@ std::string write_manifest(const Manifest& manifest) {
                {"regions", list_of(manifest.regions, write_region)},
                {"pipeline", manifest.pipeline ? write_pipeline(*manifest.pipeline) : Json()},
                {"default_threads", manifest.default_threads}};
-  return json.dump(1);
+  // Names may come from files whose paths are not UTF-8.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
 Manifest read_manifest(std::string_view text) {

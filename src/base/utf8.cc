@@ -26,4 +26,14 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::string as_utf8(std::string_view text) {
+  std::string made;
+  for (size_t i = 0; i < text.size();) {
+    const size_t length = utf8_length(text.substr(i));
+    made += length == 0 ? "\xef\xbf\xbd" : text.substr(i, length);
+    i += length == 0 ? 1 : length;
+  }
+  return made;
+}
+
 }  // namespace headrace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace headrace {
@@ -10,5 +11,8 @@ namespace headrace {
 size_t utf8_length(std::string_view text);
 
 bool is_utf8(std::string_view text);
+
+// Returns the text with U+FFFD in place of each byte that is not UTF-8.
+std::string as_utf8(std::string_view text);
 
 }  // namespace headrace

@@ -23,5 +23,11 @@ TEST(Utf8, MalformedSequences) {
   }
 }
 
+TEST(Utf8, OtherBytesAreReplaced) {
+  EXPECT_EQ(as_utf8("größe"), "größe");
+  EXPECT_EQ(as_utf8("a\xff\xc3"), "a\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(as_utf8(""), "");
+}
+
 }  // namespace
 }  // namespace headrace

@@ -29,10 +29,12 @@ namespace fs = std::filesystem;
 class Folder {
  public:
   Folder() {
-    std::string name = (fs::temp_directory_path() / "headrace-c-").string() + std::string(6, 'X');
+    std::error_code error;
+    const fs::path temporary = fs::temp_directory_path(error);
+    if (error) throw_user_error("there is no folder for temporary files: {}; set TMPDIR to one", error.message());
+    std::string name = (temporary / "headrace-c-").string() + std::string(6, 'X');
     if (mkdtemp(name.data()) == nullptr)
-      throw_user_error("cannot make a folder in '{}' for the C compiler: {}", fs::temp_directory_path().string(),
-                       std::strerror(errno));
+      throw_user_error("cannot make a folder in '{}' for the C compiler: {}", temporary.string(), std::strerror(errno));
     path_ = name;
   }
   Folder(const Folder&) = delete;

@@ -62,7 +62,9 @@ std::vector<Case> cases_for(const std::string& name, const std::vector<std::stri
   };
   add(structure_cases(taken_of(plain_ops(1), *backend, 1), taken_of(plain_ops(2), *backend, 2)));
   for (const partition::CompositePattern& pattern : backend->patterns()) add(pattern_cases(pattern));
-  if (cases.empty() && !patterns.empty()) throw_user_error("no case has a name like '{}'", fmt::join(patterns, "', '"));
+  if (cases.empty() && !patterns.empty())
+    throw_user_error("no case has a name like '{}'; names are OP/CASE, so that '{}/*' has all of an op",
+                     fmt::join(patterns, "', '"), patterns.front());
   return cases;
 }
 

@@ -47,8 +47,25 @@ bool is_near(double got, double want, double limit) {
   return std::abs(got - want) <= limit;
 }
 
+std::string integer_text(const NDArray& tensor, int64_t i) {
+  if (tensor.dtype() == DataType::uint(64)) return fmt::format("{}", tensor.data<uint64_t>()[i]);
+  return fmt::format("{}", element_as_int(tensor.tensor(), i));
+}
+
+// Returns where two tensors of integers differ: float64, which shows them, does not tell all of 64 bits apart.
+std::string difference_of_bits(const NDArray& got, const NDArray& want) {
+  const size_t bytes = want.dtype().bytes();
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    const size_t at = static_cast<size_t>(i) * bytes;
+    if (std::memcmp(got.data<char>() + at, want.data<char>() + at, bytes) == 0) continue;
+    return fmt::format("element {} is {}, and {} is right", i, integer_text(got, i), integer_text(want, i));
+  }
+  return "";
+}
+
 // Returns where two tensors differ by more than rounding; empty when they do not.
 std::string difference(const NDArray& got, const NDArray& want) {
+  if (want.dtype().is_int() || want.dtype().is_uint()) return difference_of_bits(got, want);
   double largest = 0;
   for (int64_t i = 0; i < want.num_elements(); ++i) {
     const double value = std::abs(element_as_double(want.tensor(), i));
@@ -379,7 +396,6 @@ class CaseCheck {
     return "";
   }
 
-  // Loads bytes that are not what was saved. Whether changed ones are refused is the backend's; a part never is enough.
   // A module may have no form as a file; then it refuses to be written.
   std::string written_to_a_file() const {
     const TemporaryFile file;
@@ -396,6 +412,7 @@ class CaseCheck {
     return "";
   }
 
+  // Loads bytes that are not what was saved. Whether changed ones are refused is the backend's; a part never is enough.
   std::string cut() const {
     for (const auto& module : artifact_->modules) {
       const std::string kind(module.value().type_key());

@@ -26,13 +26,15 @@ struct CaseReport {
 //   verdict      a no has a sentence
 //   compile      what is claimed is compiled
 //   same_code    a second compile gives the same bytes
-//   result       outputs are those of the interpreter, to the dtype's tolerance
+//   types        the types that a loaded module declares for its regions are the program's
+//   result       outputs are those of the interpreter: integers to the bit, floats to the dtype's tolerance
 //   repeat       a second run gives the same bits, also after other inputs
 //   written      every element of the outputs is written, and nothing beside them
-//   inputs       inputs and constants are left alone
+//   inputs       inputs are left alone
 //   alignment    tensors that are aligned to their element alone do not matter
 //   threads      executors on several threads at once, and of several workers each, give the same
 //   save         a module that is saved and loaded gives the same results and the same bytes
+//   file         a module that is written to a file and loaded from it has the same bytes
 //   cut          a module whose bytes are cut off or changed is refused or runs, and never crashes
 //   memory       runs, and loading and unloading, keep no memory
 //   unknown      a region that the module does not have is not found

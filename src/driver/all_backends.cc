@@ -89,12 +89,25 @@ std::optional<BackendSource>& backend_source() {
   return source;
 }
 
+// Returns NAME for the function relay.ext.NAME, which makes a backend; empty for other functions.
+std::string name_of_compiler(const std::string& function) {
+  if (!function.starts_with(kRegionCompilerPrefix)) return "";
+  const std::string name = function.substr(std::string_view(kRegionCompilerPrefix).size());
+  return name.find('.') == std::string::npos ? name : "";
+}
+
 [[noreturn]] void throw_unknown(const std::string& name) {
   if (name == partition::kNative)
     throw_user_error("'native' is not a backend: native code computes what no backend takes; leave the name out");
   const std::vector<std::string> known = known_backends();
   const std::vector<std::string> near = near_names(name, known, '-');
-  std::string hint = backend_source() ? "" : "; `python -m headrace` also has those of Python's packages";
+  if (name.find('/') != std::string::npos || name.ends_with(".so"))
+    throw_user_error(
+        "'{}' is not the name of a backend; give a library by --plugin (headrace.load_backend in Python), and name its "
+        "backend",
+        name);
+  std::string hint = "; give the library of another one by --plugin (headrace.load_backend in Python)";
+  if (!backend_source()) hint += "; `python -m headrace` also has those of Python's packages";
   if (!near.empty()) hint = fmt::format("; did you mean {}?", fmt::join(near, " or "));
   throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME{}", name,
                    known.empty() ? "none in this build" : fmt::format("{}", fmt::join(known, ", ")),
@@ -107,8 +120,12 @@ void set_backend_source(std::optional<BackendSource> source) { backend_source() 
 
 std::vector<std::string> known_backends() {
   std::vector<std::string> names = partition::backend_names();
-  if (!backend_source()) return names;
-  for (std::string& name : backend_source()->names()) names.push_back(std::move(name));
+  for (const std::string& name : global_names()) {
+    if (auto own = name_of_compiler(name); !own.empty()) names.push_back(std::move(own));
+  }
+  if (backend_source()) {
+    for (std::string& name : backend_source()->names()) names.push_back(std::move(name));
+  }
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;

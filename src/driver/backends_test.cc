@@ -293,10 +293,13 @@ TEST(Backends, NamesAreChecked) {
         [&] { compile_to_memory(make_model(module_of(kThreeParts)), {.backends = {"ccompiler", name}}); });
   };
   EXPECT_THAT(error("nobody"), HasSubstr("there is no backend 'nobody'; there are ccompiler"));
+  EXPECT_THAT(error("nobody"), HasSubstr("; give the library of another one by --plugin (headrace.load_backend"));
+  EXPECT_THAT(error("./libchip.so"),
+              HasSubstr("'./libchip.so' is not the name of a backend; give a library by --plugin"));
   EXPECT_THAT(error(""), HasSubstr("there is no backend ''"));
   EXPECT_THAT(error("ccompilr"), HasSubstr("NAME; did you mean ccompiler?"));
   EXPECT_THAT(error("nobody"), Not(HasSubstr("did you mean")));
-  EXPECT_THAT(error("nobody"), HasSubstr("NAME; `python -m headrace` also has those of Python's packages"));
+  EXPECT_THAT(error("nobody"), HasSubstr("; `python -m headrace` also has those of Python's packages"));
   EXPECT_THAT(error("onnxruntime"), HasSubstr("the backend 'onnxruntime' is one of the Python package; run `python "
                                               "-m headrace` in place of `headrace`, or give it in Python: "
                                               "hr.compile(..., backends=[\"onnxruntime\"])"));

@@ -19,11 +19,13 @@ std::string cost_cache_path(const std::string& cpu, int64_t threads);
 // Returns the text of the file. UserError that says how to measure, where there is none.
 partition::NamedText read_cost_cache(const std::string& cpu, int64_t threads);
 
-// Returns the table that the file holds; one without costs where there is no file, or not such a table.
+// Returns the table that the file holds; one without costs where there is no file. UserError for a file that is not
+// such a table, or of another version.
 partition::CostTable kept_costs(const std::string& cpu, int64_t threads);
 
-// Writes the file of the table's processor and threads, and makes its folder, which only the owner may enter. UserError
-// where that fails. Of two processes that write at once, one file stays.
+// Adds the costs to the file of the table's processor and threads, in place of those that it has of the same calls and
+// plans, and makes its folder, which only the owner may enter. Processes that do so at once take turns. UserError where
+// that fails, and as kept_costs.
 void keep_costs(const partition::CostTable& table);
 
 }  // namespace headrace::driver

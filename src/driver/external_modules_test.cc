@@ -300,9 +300,10 @@ TEST(ExternalModules, ABackendThatIsMissingIsNamed) {
   const auto artifact = load::open_artifact(link(code), "net.so");
   ASSERT_FALSE(artifact);
   EXPECT_EQ(artifact.refusal().code, HR_REASON_BACKEND_MISSING);
-  EXPECT_EQ(artifact.refusal().message,
-            "'net.so' needs the backend 'chip' for its region 'their_part', and this runtime has no loader for modules "
-            "of the kind 'neverheardof'; install that backend, or compile the model without it");
+  EXPECT_EQ(
+      artifact.refusal().message,
+      "'net.so' needs the backend 'chip', and this runtime has no loader for modules of the kind 'neverheardof'; load "
+      "its library (--plugin, headrace.load_backend in Python), or install it, or compile the model without it");
 }
 
 TEST(ExternalModules, ALoaderThatRefusesIsHeard) {

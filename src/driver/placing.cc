@@ -69,12 +69,6 @@ IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const
   return partition::has_rows_of(plan, broken) ? broken : whole;
 }
 
-// The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
-int threads_of(const CompileOptions& options) {
-  const auto cores = static_cast<int>(options.target->count("num-cores"));
-  return options.threads > 0 ? options.threads : std::max(cores, 1);
-}
-
 // Returns the text of the costs that the options name; without a name for none.
 partition::NamedText costs_text(const CompileOptions& options) {
   if (options.costs.empty()) return {};
@@ -137,6 +131,12 @@ void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOpt
 }
 
 }  // namespace
+
+// The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
+int threads_of(const CompileOptions& options) {
+  const auto cores = static_cast<int>(options.target->count("num-cores"));
+  return options.threads > 0 ? options.threads : std::max(cores, 1);
+}
 
 Placement read_placement(const std::string& option, const std::string& name) {
   if (name == "order") return Placement::order;

@@ -25,6 +25,9 @@ partition::Backends possible_backends(const CompileOptions& options);
 // form.
 std::string model_hash(const IRModule& canonical);
 
+// Returns the number of threads that costs count with: those of the options, else those that the target names, else 1.
+int threads_of(const CompileOptions& options);
+
 // Returns what calls cost natively and on some backends, on the machine and with the threads of the options, and, for a
 // model of that hash, what was measured of its whole plans. UserError for a table of costs that cannot be read or is of
 // another machine.

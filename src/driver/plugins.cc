@@ -37,6 +37,7 @@ class OwnPluginBackend : public Backend {
     return opened().border(type, machine, threads);
   }
   bool one_call_per_region() const override { return opened().one_call_per_region(); }
+  Expected<std::vector<TensorType>> claim(const ops::OnnxNode& node) const override { return opened().claim(node); }
   std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
     return opened().compile(request);
   }

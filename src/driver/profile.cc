@@ -207,7 +207,7 @@ partition::CostTable profile(const Model& model, const CompileOptions& compile, 
   const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), compile.target);
   check_measured_here(target);
   CompileOptions timed = compile;
-  timed.threads = std::max(compile.threads, 1);
+  timed.threads = threads_of(compile);
   const partition::Backends backends = chosen_backends(compile);
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(compile, [](const auto&) {}));
   const std::vector<IRModule> splits = partition::splits_of(canonical, backends);
@@ -231,16 +231,13 @@ partition::CostTable profile(const Model& model, const CompileOptions& compile, 
 KeptCosts profile_into_cache(const Model& model, const CompileOptions& compile, ProfileOptions options, bool again) {
   register_all();
   const std::string cpu = choose_target(codegen::NativeCompiler::load(), compile.target).cpu;
-  const int64_t threads = std::max(compile.threads, 1);
+  const int64_t threads = threads_of(compile);
   partition::CostTable kept = kept_costs(cpu, threads);
   partition::drop_other_versions(kept, chosen_backends(compile));
   if (!again) options.known = &kept;
-  partition::CostTable table = profile(model, compile, options);
-  const size_t num_measured = table.costs.size();
-  table.costs.merge(kept.costs);  // leaves out what was measured now
-  table.plans.merge(kept.plans);
+  const partition::CostTable table = profile(model, compile, options);
   keep_costs(table);
-  return {cost_cache_path(cpu, threads), num_measured, table.costs.size()};
+  return {cost_cache_path(cpu, threads), table.costs.size(), kept_costs(cpu, threads).costs.size()};
 }
 
 }  // namespace headrace::driver

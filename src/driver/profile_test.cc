@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -273,12 +274,35 @@ TEST_F(KeptCostsTest, PlacementReadsThem) {
   EXPECT_THAT(kit::user_error_of([&] { explain_by_cache(2); }), HasSubstr("2 threads"));
 }
 
-TEST_F(KeptCostsTest, ADamagedFileIsWrittenAnew) {
+// Nothing that was measured is lost where the file cannot be read, and nothing is measured before that is known.
+TEST_F(KeptCostsTest, FilesThatAreNotTablesStay) {
   const std::string path = keep(profiled_model()).path;
-  std::ofstream(path) << "{ oops";
-  EXPECT_THAT(kit::user_error_of([&] { explain_by_cache(); }), HasSubstr("should be here"));
+  const auto refusal = [&] { return kit::user_error_of([&] { keep(profiled_model()); }); };
+  for (const char* text : {"{ oops", "{\"headrace_costs\": 3}"}) {
+    std::ofstream(path) << text;
+    EXPECT_THAT(refusal(), HasSubstr("; remove the file to keep costs anew")) << text;
+    std::stringstream left;
+    left << std::ifstream(path).rdbuf();
+    EXPECT_EQ(left.str(), text);
+  }
+  EXPECT_THAT(kit::user_error_of([&] { explain_by_cache(); }), HasSubstr("costs"));
+  std::filesystem::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(refusal(), HasSubstr("is not a file; costs are kept there"));
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(path, path);
+  EXPECT_THAT(refusal(), HasSubstr("Too many levels of symbolic links"));
+  std::filesystem::remove(path);
   EXPECT_EQ(keep(profiled_model()).num_measured, 5u);
-  EXPECT_EQ(read(path).costs.size(), 5u);
+}
+
+TEST_F(KeptCostsTest, OfTheThreadsThatTheTargetNames) {
+  CompileOptions options{.target = parse_target("llvm -num-cores=2"), .jobs = 1, .backends = {"ccompiler"}};
+  const KeptCosts kept = profile_into_cache(profiled_model(), options, {.rounds = 1}, false);
+  EXPECT_THAT(kept.path, ::testing::EndsWith("-2.json"));
+  options.placement = Placement::cost;
+  options.costs = kCachedCosts;
+  EXPECT_EQ(explain(profiled_model(), options).plan_cost->source, fmt::format("measured ({})", kept.path));
 }
 
 TEST_F(KeptCostsTest, AFolderThatCannotBeMadeIsAnError) {

@@ -256,7 +256,7 @@ TEST(Fallback, AModuleThatDoesNotLoadIsReplaced) {
     const auto strict = load::try_make_executor(artifact, "default", {.fallback = executors::Fallback::none});
     ASSERT_FALSE(strict.has_value());
     EXPECT_EQ(strict.refusal().code, reason);
-    EXPECT_THAT(strict.refusal().message, HasSubstr(what == "gone" ? "needs the backend 'test' for its region 'region'"
+    EXPECT_THAT(strict.refusal().message, HasSubstr(what == "gone" ? "needs the backend 'test', and this runtime"
                                                                    : "the chip is not plugged in"));
   }
 }

@@ -33,12 +33,13 @@ std::string missing_loader(const Library& library, size_t index) {
   for (const Region& region : library.manifest().regions) {
     if (region.module == static_cast<int32_t>(index))
       return fmt::format(
-          "'{}' needs the backend '{}' for its region '{}', and this runtime has no loader for modules of the kind "
-          "'{}'; {}, or compile the model without it",
-          library.name(), region.backend, region.name, kind,
+          "'{}' needs the backend '{}', and this runtime has no loader for modules of the kind '{}'; {}, or compile "
+          "the "
+          "model without it",
+          library.name(), region.backend, kind,
           kind.starts_with(runtime::kPythonKindPrefix)
               ? "it is in Python: install its package, and use `python -m headrace` or headrace.load"
-              : "install that backend");
+              : "load its library (--plugin, headrace.load_backend in Python), or install it");
   }
   return fmt::format(
       "'{}' has a module of the kind '{}', for which no loader is registered; register the function {}{} "

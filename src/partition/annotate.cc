@@ -58,7 +58,8 @@ std::string composite_prefix(const Expr& callee) {
 
 Verdict support_by(const CheckedCompiler& target, const CallNode& call) {
   if (const OpNode* op = call.as_op()) return op_support(*op, call, target);
-  return CheckAnswer(composite_prefix(call.op) == target.compiler && region_fault(ref(&call)).empty());
+  return CheckAnswer(own_name(composite_prefix(call.op)) == own_name(target.compiler) &&
+                     region_fault(ref(&call)).empty());
 }
 
 // Decides for each node of one body.

@@ -1,8 +1,11 @@
 #include "partition/by_cost.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "partition/place.h"
 #include "partition/plan_search.h"
@@ -139,10 +142,22 @@ std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends
   return splits;
 }
 
+// Returns the name of a row without the "#2" of an op that has the name of another one; the name itself where there is
+// no such end.
+std::string without_number(const std::string& name) {
+  const size_t mark = name.rfind('#');
+  const bool is_number = mark != std::string::npos && mark + 1 < name.size() &&
+                         name.find_first_not_of("0123456789", mark + 1) == std::string::npos;
+  return is_number ? name.substr(0, mark) : name;
+}
+
 // The rows of instances have the names of patterns, and stand at the places of their results.
 IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backends& backends) {
   std::map<std::string, std::vector<std::string>> places;  // by kind
-  for (const PlannedOp& row : plan.ops) places[row.kind].push_back(row.name.substr(0, row.name.rfind('#')));
+  for (const PlannedOp& row : plan.ops) {
+    places[row.kind].push_back(row.name);
+    places[row.kind].push_back(without_number(row.name));
+  }
   return with_instances_where(find_instances(module, backends), [&](const Instance& one) {
     const std::string place = "/" + place_of(*one.call.as<relay::CallNode>());
     const std::vector<std::string>& rows = places[one.name()];
@@ -212,11 +227,33 @@ std::string CostDecider::least_cost(const relay::CallNode& call, const std::stri
   return text;
 }
 
+// Returns "; the pattern own.both, which takes it, 2 us by own" for each instance that the call is a part of and that
+// the plan does not take.
+std::string CostDecider::costs_of_patterns(const relay::CallNode& call) const {
+  std::set<std::string> texts;
+  for (const Instance& one : choice_.problem->instances().all) {
+    const bool has_it =
+        call.as_op() != nullptr && std::any_of(one.parts.begin(), one.parts.end(), [&](const Expr& part) {
+          const auto* own = part.as<relay::CallNode>();
+          return own != nullptr && own->op == call.op && place_of(*own) == place_of(call);
+        });
+    if (!has_it) continue;
+    const std::vector<LabelSeconds> costs = costs_.of(*one.call.as<relay::CallNode>());
+    for (const LabelSeconds& cost : costs) {
+      if (cost.label != kNative)
+        texts.insert(fmt::format("; the pattern {}, which takes it, costs {} by {}", one.name(),
+                                 show_cost(cost.seconds), cost.label));
+    }
+  }
+  return fmt::format("{}", fmt::join(texts, ""));
+}
+
 Verdict CostDecider::why(const relay::CallNode& call, const std::string& backend) const {
   std::vector<LabelSeconds> costs = costs_of(call);
-  if (backend == kNative && (costs.size() == 1 || !why_in_no_region(call).empty()))
+  const std::string patterns = costs_of_patterns(call);
+  if (backend == kNative && ((costs.size() == 1 && patterns.empty()) || !why_in_no_region(call).empty()))
     return why_native(costs_.backends(), call, refusals);
-  std::string message = least_cost(call, backend, std::move(costs));
+  std::string message = least_cost(call, backend, std::move(costs)) + (backend == kNative ? patterns : "");
   if (call.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call));
   return {.reason = HR_REASON_PLACE_BY_COST, .message = std::move(message)};
 }

@@ -89,6 +89,7 @@ class CostDecider : public Decider {
 
  private:
   double seconds_of_other(const IRModule& split, const Labels& labels) const;
+  std::string costs_of_patterns(const relay::CallNode& call) const;
   std::string least_cost(const relay::CallNode& call, const std::string& chosen, std::vector<LabelSeconds> costs) const;
 
   OpCosts costs_;

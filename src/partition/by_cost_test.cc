@@ -267,6 +267,17 @@ TEST(PlaceByCost, APatternDoesNotKeepOpsFromABetterBackend) {
   EXPECT_NEAR(placed.plan.seconds, 2 * kBorderSeconds, kTolerance);
 }
 
+// An op that is taken only within a pattern is where it is because of costs.
+TEST(PlaceByCost, TheReasonNamesThePatternThatCostsMore) {
+  const Backends backends{priced("own", {{"own.both", 1.0}}, "{ own.both: tanh(exp(_)) }")};
+  const PlacedByCost placed = placed_by_cost(program_of("tanh(exp(%x))"), OpCosts(backends, {kMachine}));
+  ASSERT_EQ(placed.placement.size(), 2u);
+  for (const artifact::Placement& row : placed.placement) {
+    EXPECT_EQ(row.reason, HR_REASON_PLACE_BY_COST) << row.kind;
+    EXPECT_THAT(row.message, HasSubstr("; the pattern own.both, which takes it, costs 1 s by own")) << row.kind;
+  }
+}
+
 // A plan that overrides change keeps its bound, and costs what its own calls and borders cost.
 TEST(PlaceByCost, OverridesChangeTheCostOfThePlan) {
   const Backends backends{priced("fast", {{"exp", 0}, {"abs", 0}, {"sqrt", 0}})};

@@ -48,7 +48,7 @@ struct CostProblem::JoinReader {
   // The first operand that saves something is the one that counts. One that an instance may compute once more, so that
   // fewer calls use it then, leaves the choice to the plan.
   void read() {
-    if (call == nullptr || !problem.is_allowed(node, label)) return;
+    if (call == nullptr || !problem.may_have(node, label)) return;
     for (const Expr& argument : arguments) {
       const auto* producer = argument.as<CallNode>();
       if (producer == nullptr || !is_used_once(*producer, nodes, true)) continue;
@@ -60,7 +60,7 @@ struct CostProblem::JoinReader {
   }
 
   void add(const CallNode& producer, int32_t operand, int32_t form) {
-    if (problem.backend_of(form) != problem.backend_of(label) || !problem.is_allowed(operand, form)) return;
+    if (problem.backend_of(form) != problem.backend_of(label) || !problem.may_have(operand, form)) return;
     const int32_t before = problem.pieces_.at(operand, form);
     if (before != kNone && problem.pieces_.all()[static_cast<size_t>(before)].root != operand) return;
     Join join = label == kNativeLabel ? native_join(producer) : join_of_form(producer, before);
@@ -137,7 +137,7 @@ struct CostProblem::JoinReader {
         const auto* next = argument.as<CallNode>();
         if (next == nullptr || calls.size() == kMaxProducers || !is_used_once(*next, users, false)) continue;
         const bool is_there = std::find(calls.begin(), calls.end(), next) != calls.end();
-        if (!is_there && problem.is_allowed(problem.flow_.find(argument), problem.backend_of(label)))
+        if (!is_there && problem.may_have(problem.flow_.find(argument), problem.backend_of(label)))
           calls.push_back(next);
       }
     }

@@ -212,9 +212,9 @@ void CostProblem::read_borders_of_backend(const OpCosts& costs, size_t backend) 
   std::vector<bool> may_leave(plain_->consumers.size(), false), may_enter = may_leave;
   for (size_t producer = 0; producer < may_leave.size(); ++producer) {
     const std::vector<int32_t>& consumers = plain_->consumers[producer];
-    may_leave[producer] = producer < flow_.nodes.size() && is_allowed(static_cast<int32_t>(producer), label);
+    may_leave[producer] = producer < flow_.nodes.size() && may_have(static_cast<int32_t>(producer), label);
     may_enter[producer] =
-        std::any_of(consumers.begin(), consumers.end(), [&](int32_t consumer) { return is_allowed(consumer, label); });
+        std::any_of(consumers.begin(), consumers.end(), [&](int32_t consumer) { return may_have(consumer, label); });
   }
   for (size_t i = 0; i < pieces_.all().size(); ++i) {
     const Piece& piece = pieces_.all()[i];
@@ -442,7 +442,7 @@ std::vector<int32_t> CostProblem::first_of(const std::vector<int32_t>& wanted,
 }
 
 void CostProblem::repair(std::vector<int32_t>& labels) const {
-  pieces_.repair(labels, [&](int32_t node, int32_t label) { return is_allowed(node, label); });
+  pieces_.repair(labels, [&](int32_t node, int32_t label) { return may_have(node, label); });
 }
 
 // Inference keeps the order of nodes.

@@ -118,7 +118,6 @@ class CostProblem {
   using Views = std::map<std::vector<int32_t>, std::shared_ptr<const BodyView>>;
   struct JoinReader;
 
-  bool is_allowed(int32_t node, int32_t label) const { return seconds(node, label) >= 0; }
   double most_seconds() const;
   size_t backend_index(int32_t label) const { return static_cast<size_t>(backend_of(label)); }
   size_t border_at(size_t producer, int32_t label) const { return producer * num_backends_ + backend_index(label); }

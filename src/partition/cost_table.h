@@ -5,7 +5,7 @@
 //     {"call": "fn (%x0: ...) { nn.relu(%x0) }", "backend": "native", "version": "0.1.0", "seconds": 1.2e-06}],
 //    "plans": [
 //     {"model": "1f0c...", "plan": "native", "version": "0.1.0", "seconds": 0.0068},
-//     {"model": "1f0c...", "plan": "onednn,ccompiler", "version": "3.11,1", "seconds": 0.0071}]}
+//     {"model": "1f0c...", "plan": "onednn,ccompiler", "version": "2, oneDNN 2.6.3,1", "seconds": 0.0071}]}
 //
 // A call is known by its op or composite function, its attributes, and the shapes and dtypes of its arguments. A whole
 // plan is known by the hash of the model's module (driver/placing.h), and by its name: "native" for native code alone,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "base/utf8.h"
 #include "ir/text_errors.h"
@@ -87,6 +88,7 @@ class JsonReader {
       ++at_;
       return;
     }
+    std::set<std::string> known;
     do {
       skip_space();
       if (at_ == text_.size()) fail("the text ends where a key should be; it is cut off");
@@ -94,9 +96,7 @@ class JsonReader {
       JsonKey key{.text = {}, .begin = at_};
       key.text = read_string();
       key.end = at_;
-      const bool is_known = std::any_of(value.keys.begin(), value.keys.end(),
-                                        [&](const JsonKey& other) { return other.text == key.text; });
-      if (is_known)
+      if (!known.insert(key.text).second)
         source_.fail(key.begin, key.end, fmt::format("the key \"{}\" is there twice; remove one of the two", key.text));
       expect(':', "after a key");
       value.items.push_back(read_value(depth + 1));

@@ -72,7 +72,7 @@ class OpCosts {
 std::vector<Backends> simple_plans(const Backends& backends);
 
 // Return what a table of costs calls the plan of the order of these backends and its version: "native" and the version
-// of Headrace for none, else "onednn,ccompiler" and "3.11,1".
+// of Headrace for none, else "onednn,ccompiler" and "2, oneDNN 2.6.3,1".
 std::string plan_name(const Backends& list);
 std::string plan_version(const Backends& list);
 

@@ -1,9 +1,11 @@
 #include "partition/override_decider.h"
 
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
 
+#include "ir/near_names.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
@@ -93,12 +95,31 @@ Labels OverrideDecider::base_labels() {
   return labels;
 }
 
+void OverrideDecider::throw_unknown_backend(const PlaceOverride& override) const {
+  std::vector<std::string> names{kNative};
+  for (const auto& backend : backends_) names.emplace_back(backend->name());
+  const std::vector<std::string> near = near_names(override.backend, names, '-');
+  throw_user_error("--place '{}={}': the backend '{}' is not among those of this compile; {}", override.pattern,
+                   override.backend, override.backend,
+                   near.empty() ? "add it by --backends" : fmt::format("did you mean {}?", fmt::join(near, " or ")));
+}
+
+void OverrideDecider::throw_unused(const PlaceOverride& override, const IRModule& module) const {
+  bool is_kind = false;
+  for_each_decided_call(module, [&](const CallNode& call) {
+    is_kind |= fnmatch(override.pattern.c_str(), kind_of(call).c_str(), 0) == 0;
+  });
+  const char* why = is_kind                  ? "it is compared with names of ops, and not with their kinds"
+                    : overrides_.size() == 1 ? "no name matches"
+                                             : "no name matches, or an earlier --place matches the same ops";
+  throw_user_error("--place '{}={}': it decides on no op; {} (headrace explain lists the names)", override.pattern,
+                   override.backend, why);
+}
+
 Labels OverrideDecider::decide(const IRModule& module) {
   HEADRACE_CHECK(module == broken_.module, "the overrides are for the module that they were given");
   for (const PlaceOverride& one : overrides_) {
-    if (one.backend != kNative && find_in(backends_, one.backend) == nullptr)
-      throw_user_error("--place '{}={}': the backend '{}' is not among those of this compile; add it by --backends",
-                       one.pattern, one.backend, one.backend);
+    if (one.backend != kNative && find_in(backends_, one.backend) == nullptr) throw_unknown_backend(one);
   }
   Labels labels = base_labels();
   std::set<const PlaceOverride*> used;
@@ -113,11 +134,7 @@ Labels OverrideDecider::decide(const IRModule& module) {
       labels[&call] = find_in(backends_, override->backend)->name();
   });
   for (const PlaceOverride& one : overrides_) {
-    if (!used.contains(&one))
-      throw_user_error(
-          "--place '{}={}': it decides on no op; no name matches, or an earlier --place matches the same ops (headrace "
-          "explain lists the names)",
-          one.pattern, one.backend);
+    if (!used.contains(&one)) throw_unused(one, module);
   }
   return labels;
 }

@@ -36,6 +36,8 @@ class OverrideDecider : public Decider {
   bool stays_whole(const relay::CallNode& piece, const PlaceOverride& override) const;
   void find_broken();
   void check(const PlaceOverride& override, const relay::CallNode& call) const;
+  [[noreturn]] void throw_unknown_backend(const PlaceOverride& override) const;
+  [[noreturn]] void throw_unused(const PlaceOverride& override, const IRModule& module) const;
   Labels base_labels();
   std::string backend_alone(const relay::CallNode& op, const std::string& preferred) const;
   Verdict why_alone(const relay::CallNode& call, const std::string& backend) const;

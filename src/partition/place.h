@@ -46,7 +46,7 @@ PlacedModule place(const IRModule& module, Decider& decider);
 // Makes regions that their backends refuse, and that were chosen here, native parts of the program again.
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused);
 
-// The names that placements give these two.
+// The names of what computes an op where no backend does.
 inline constexpr const char* kNative = "native";
 inline constexpr const char* kExternal = "external";  // a function of the process, which computes a user's op
 

@@ -41,8 +41,7 @@ class PlanReader {
     const JsonText root = parse_json_text(*source_);
     check_header(root);
     check_keys(root, {"headrace", "version", "model", "backends", "ops"}, {"cost", "costs"});
-    if (find(root, "cost") != nullptr)
-      check_keys(member(root, "cost", JsonKind::kObject), {}, {"seconds", "lower_bound", "gap", "source"});
+    if (find(root, "cost") != nullptr) check_cost(member(root, "cost", JsonKind::kObject));
     Plan plan;
     plan.source = source_;
     read_model(member(root, "model", JsonKind::kObject), plan);
@@ -90,6 +89,18 @@ class PlanReader {
 
   [[noreturn]] void fail_missing(const JsonText& object, const std::string& key) const {
     source_->fail(object.begin, object.begin + 1, fmt::format("the key \"{}\" is missing", key));
+  }
+
+  // They have no effect, and are checked so that a slip does not look as if it had one.
+  void check_cost(const JsonText& cost) const {
+    check_keys(cost, {}, {"seconds", "lower_bound", "gap", "source"});
+    for (size_t i = 0; i < cost.keys.size(); ++i) {
+      const bool is_text = cost.keys[i].text == "source";
+      const JsonText& value = cost.items[i];
+      const bool is_number = value.kind == JsonKind::kInteger || value.kind == JsonKind::kOther;
+      if (is_text ? value.kind != JsonKind::kString : !is_number)
+        fail(value, fmt::format("the {} of a plan's cost is {}", cost.keys[i].text, is_text ? "a text" : "a number"));
+    }
   }
 
   void check_header(const JsonText& root) const {
@@ -165,9 +176,10 @@ class PlanReader {
       std::vector<std::string> names;
       for (const PlannedBackend& one : plan.backends) names.push_back(one.name);
       names.emplace_back(kNative);
-      fail(backend, fmt::format("there is no backend '{0}' in this plan; there are {1}; to use another, list it under "
-                                "\"backends\" as {{\"name\": \"{0}\", \"version\": ...}}",
-                                backend.text, fmt::join(names, ", ")));
+      const auto known = find_backend(own);
+      fail(backend, fmt::format("there is no backend '{0}' in this plan, which has {1}; to use another, list it under "
+                                "\"backends\" as {{\"name\": \"{0}\", \"version\": \"{2}\"}}",
+                                backend.text, fmt::join(names, ", "), known ? known->version() : "..."));
     }
     PlannedOp op{.name = member(row, "name", JsonKind::kString).text,
                  .kind = member(row, "kind", JsonKind::kString).text,

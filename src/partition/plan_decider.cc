@@ -21,17 +21,6 @@ namespace {
 
 using NameAndKind = std::pair<std::string, std::string>;
 
-// The name as a text file can hold it.
-std::string as_utf8(const std::string& name) {
-  std::string made;
-  for (size_t i = 0; i < name.size();) {
-    const size_t length = utf8_length(std::string_view(name).substr(i));
-    made += length == 0 ? "\xef\xbf\xbd" : name.substr(i, length);
-    i += std::max<size_t>(length, 1);
-  }
-  return made;
-}
-
 std::string show(const PlannedOp& op) { return fmt::format("the op '{}' of kind {}", op.name, op.kind); }
 
 bool is_external(const CallNode& call) { return call.as_op() != nullptr && ops::external_of(ref(&call)) != nullptr; }

@@ -197,6 +197,13 @@ TEST(OverrideDecider, RefusesWhatHasNoEffect) {
   EXPECT_THAT(error({{"layer4.*", "native"}}), HasSubstr("--place 'layer4.*=native': it decides on no op"));
   EXPECT_THAT(error({{"*", "native"}, {"*:3:*", "two"}}), HasSubstr("--place '*:3:*=two': it decides on no op"));
   EXPECT_THAT(error({{"*", "three"}}), HasSubstr("the backend 'three' is not among those of this compile"));
+  EXPECT_THAT(error({{"*", "three"}}), HasSubstr("; add it by --backends"));
+  EXPECT_THAT(error({{"*", "ones"}}),
+              HasSubstr("the backend 'ones' is not among those of this compile; did you mean one?"));
+  EXPECT_THAT(error({{"*", " native"}}), HasSubstr("did you mean native?"));
+  EXPECT_THAT(error({{"layer4.*", "native"}}), HasSubstr("no op; no name matches (headrace"));
+  EXPECT_THAT(error({{"*", "native"}, {"*:3:*", "two"}}), HasSubstr("or an earlier --place matches the same ops"));
+  EXPECT_THAT(error({{"sin", "native"}}), HasSubstr("it is compared with names of ops, and not with their kinds"));
   EXPECT_THAT(error({{"*:4:*", "one"}}),
               HasSubstr("--place '*:4:*=one': one does not take the tan at test.relay:4:12: is not in its list"));
 }

@@ -150,7 +150,7 @@ constexpr Wrong kWrong[] = {
     {"\"backend\": \"native\", ", "", "14:5", "the key \"backend\" is missing"},
     {"\"kind\": \"cos\"", "\"kind\": [\"cos\"]", "14:27", "\"kind\" must be a string"},
     {"\"backend\": \"native\"", "\"backend\": \"three\"", "14:45",
-     "there is no backend 'three' in this plan; there are one, two, native"},
+     "there is no backend 'three' in this plan, which has one, two, native; to use another, list it"},
     {"\"backend\": \"native\"", "\"backend\": \"\"", "14:45", "there is no backend '' in this plan"},
     {"\"kind\": \"cos\"", "\"kind\": \"exp\"", "14:14", "the op 'a' of kind exp is there twice"},
     {"\"reason\": 20", "\"reason\": -1", "14:65", "a reason is a number from 0 to 999"},

@@ -193,8 +193,7 @@ relay::Function RegionBuilder::function(const std::string& symbol) {
   for (const relay::Var& param : params_) arg_types.push_back(param->type_annotation);
   const Type type = make_func_type(arg_types, type_of(body), type_params_);
   relay::Function made = relay::make_function(params_, body, type_of(body), type_params_);
-  if (const PackedFunc optimize = find_global(fmt::format("relay.ext.{}.optimize", spec_.backend)))
-    made = optimized(made, optimize);
+  if (const PackedFunc optimize = find_global(optimize_hook())) made = optimized(made, optimize);
   const Expr named = copy_with(*made, [&](FunctionNode& copy) {
     copy.attrs.set(relay::kGlobalSymbol, Value(symbol));
     copy.attrs.set(relay::kPrimitive, Value(int64_t{1}));
@@ -205,7 +204,7 @@ relay::Function RegionBuilder::function(const std::string& symbol) {
 }
 
 relay::Function RegionBuilder::optimized(const relay::Function& made, const PackedFunc& optimize) const {
-  const std::string hook = fmt::format("relay.ext.{}.optimize", spec_.backend);
+  const std::string hook = optimize_hook();
   const Value given = optimize(relay::infer_type(make_module(made)));
   if (!given.is<IRModule>()) throw_user_error("{} gives no module; it takes and gives an IRModule", hook);
   const IRModule module = relay::infer_type(given.as<IRModule>());

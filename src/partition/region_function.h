@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "ir/target_kind.h"
 #include "object/function.h"
 #include "partition/regions.h"
 
@@ -66,6 +67,7 @@ class RegionBuilder {
   Expr result() const;
   Expr leaf_outside(const Leaf& leaf) const;
   Array<TypeVar> type_variables() const;
+  std::string optimize_hook() const { return fmt::format("{}{}.optimize", kRegionCompilerPrefix, spec_.backend); }
   relay::Function optimized(const relay::Function& made, const PackedFunc& optimize) const;
 
   RegionSpec spec_;

@@ -59,6 +59,8 @@ std::set<std::string> one_call_backends(const Backends& backends) {
 Verdict verdict_of(const Backend& backend, const CallNode& call) {
   const std::string name(backend.name());
   const OpNode* op = call.as_op();
+  if (op != nullptr && relay::is_stateful(*op))
+    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "an op with effects is never given to a backend"};
   if (op != nullptr && op->find_any(target_attr(name)) == nullptr) return backend.supports(call);
   Verdict verdict = support_of(call, name);
   if (verdict.ok() || !verdict.message.empty()) return verdict;
@@ -86,7 +88,10 @@ Verdict why_native(const Backends& backends, const CallNode& call, const Pattern
 Verdict with_patterns(Verdict verdict, const PatternRefusals& refusals, const CallNode& call,
                       const std::string& backend) {
   const Verdict patterns = refusals.of(call, backend);
-  if (!patterns.ok()) verdict.message += "; " + patterns.message;
+  if (patterns.ok()) return verdict;
+  // That the op alone has no form says less than what its pattern wants.
+  if (verdict.reason == HR_REASON_OP_UNSUPPORTED) verdict.reason = patterns.reason;
+  verdict.message += "; " + patterns.message;
   return verdict;
 }
 

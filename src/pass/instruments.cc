@@ -87,7 +87,8 @@ class DumpFolderInstrument : public PassInstrument {
   DumpFolderInstrument(const std::string& folder, FileWriter write) : folder_(folder), write_(std::move(write)) {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
-    if (!std::filesystem::is_directory(folder_))
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(folder_, ignored))
       throw_user_error("'{}' cannot be made a folder to dump the program into: {}", folder,
                        error ? error.message() : "it is a file");
   }

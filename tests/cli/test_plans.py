@@ -245,7 +245,7 @@ class PlanTest(CliTest):
         pattern = "the model has no op '(.*)' of kind nn.rlu; there is '\\1' of kind nn.relu\n"
         self.fails(USER, pattern, *explain, wrong)
         wrong = self.edit("wrong.json", (softmax, softmax.replace("native", "onednn")))
-        pattern = "no backend 'onednn' in this plan; there are ccompiler, native; to use another, list it under"
+        pattern = "no backend 'onednn' in this plan, which has ccompiler, native; to use another, list it under"
         self.fails(USER, pattern, *explain, wrong)
         version = '"version": "1"'
         wrong = self.edit("wrong.json", (version, '"version": "0"'))

@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 OPTIONS = argparse.Namespace()
-OK, MISMATCH = 0, 5
+OK, USER, MISSING, MISMATCH = 0, 3, 4, 5
 TEXT = """#[version = "0.0.5"]
 def @main(%a: Tensor[(4, 6), float32], %b: Tensor[(4, 6), float32]) {
   %0 = add(%a, %b);
@@ -141,6 +141,53 @@ class Bisection(unittest.TestCase):
         self.assertEqual(run.returncode, MISMATCH)
         found = json.loads(run.stdout)["bisection"]
         self.assertEqual(found, {"region": None, "guilty": None, "compiles": 1, "failure": None})
+
+    def test_a_backend_that_fails_is_not_right(self) -> None:
+        """The outputs are those of native code."""
+        run = verify("wrong20", "--backends", "wrong20", "--json")
+        self.assertEqual(run.returncode, MISMATCH, run.stdout + run.stderr)
+        report = json.loads(run.stdout)
+        self.assertEqual((report["ok"], [one["ok"] for one in report["outputs"]]), (False, [True]))
+        self.assertEqual([region["ok"] for region in report["regions"]], [False])
+        self.assertIn("it fell back to native code: the chip is too hot", report["regions"][0]["note"])
+        self.assertEqual([one["backend"] for one in report["fallbacks"]], ["wrong20"])
+        words = verify("wrong20", "--backends", "wrong20").stdout
+        self.assertRegex(words, r"wrong20 +- +- +FAILED: it fell back to native code")
+        self.assertIn("the first region that failed is tvmgen_default_wrong20_main_0: wrong20 does not run it", words)
+        run = verify("wrong20", "--backends", "wrong20", "--fallback", "none")
+        self.assertEqual((run.returncode, run.stdout), (USER, ""))
+        self.assertIn("the chip is too hot", run.stderr)
+
+    def test_how_many_ops_the_backend_has(self) -> None:
+        report = json.loads(verify("chip", "--json").stdout)
+        self.assertEqual(report["ops"], {"native": 1, "chip": 4})
+        self.assertIn("5 ops by native, 0 by null\n", verify("chip", "--backends", "null").stdout)
+
+    def test_times_of_native_code_say_so(self) -> None:
+        """A file whose backend is not there, timed."""
+        with tempfile.TemporaryDirectory() as folder:
+            model, file = Path(folder) / "model.relay", Path(folder) / "model.so"
+            model.write_text(TEXT)
+            plugin = ("--plugin", Path(OPTIONS.plugins) / "chip.so")
+
+            def call(*words: object) -> subprocess.CompletedProcess[str]:
+                command = [OPTIONS.program, *map(str, words)]
+                return subprocess.run(command, capture_output=True, text=True, timeout=100)
+
+            self.assertEqual(call("compile", model, "-o", file, *plugin, "--backends", "chip").returncode, OK)
+            for verb in (("bench",), ("profile",), ("verify", model, "--artifact"), ("bench", "--clients", "2")):
+                words = (*verb[:1], *verb[1:], file) if verb[0] == "verify" else (verb[0], file, *verb[1:])
+                if verb[0] != "verify":
+                    words = (*words, "--rounds", "2")
+                done = call(*words)
+                self.assertEqual(done.returncode, OK, done.stderr)
+                self.assertIn("ran natively, not by chip: ", done.stdout, words)
+                self.assertNotIn("ran natively", call(*words, *plugin).stdout)
+                strict = call(*words, "--fallback", "none")
+                self.assertEqual((strict.returncode, strict.stdout), (MISSING, ""), strict.stderr)
+                report = json.loads(call(*words, "--json").stdout)
+                (event,) = report["results"][0]["fallbacks"] if "results" in report else report["fallbacks"]
+                self.assertEqual(event["reason_name"], "BACKEND_MISSING")
 
     def test_it_can_be_left_out(self) -> None:
         run = verify(WRONG, "--no-bisection", "--json")

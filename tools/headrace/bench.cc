@@ -5,17 +5,20 @@
 #include <iostream>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "base/count_of.h"
 #include "driver/output_file.h"
 #include "tools/headrace/bench_page.h"
 #include "tools/headrace/comparison.h"
+#include "tools/headrace/fallback_option.h"
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/interruption.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/processors.h"
 #include "tools/headrace/run_trace.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/step_figures.h"
 #include "tools/headrace/timed_model.h"
 #include "tools/headrace/usage.h"
@@ -34,6 +37,7 @@ struct BenchState {
   TurnOptions turns = {.rounds = 15};
   const CLI::Option* seconds_option = nullptr;
   int clients = 1;
+  FallbackOption fallback;
   bool steps = false;
   std::string page, trace;  // empty: none
 
@@ -72,6 +76,14 @@ struct Measured {
   StepTimes steps = {};  // times of the first subject
   std::vector<int> processors = {};
   double difference = 0;  // between our outputs and the peer's
+  // Regions that fell back to native code, by subject.
+  std::vector<Array<Value>> fallbacks = {};
+  std::vector<std::string> fallback_texts = {};
+
+  void add_fallbacks(const executors::Executor& executor) {
+    fallbacks.push_back(fallbacks_report(executor));
+    fallback_texts.push_back(fallbacks_text(executor));
+  }
 };
 
 StepTimes time_steps(executors::Executor& executor, int rounds, int threads) {
@@ -118,8 +130,8 @@ Measured measure_in_turns(const BenchState& state, const std::vector<Subject>& s
   std::map<std::string, NDArray> inputs, ignored;
   Executors executors;
   for (const Subject& subject : subjects) {
-    executors.push_back(
-        make_timed_executor(subject.model, {.threads = threads}, state.inputs, executors.empty() ? inputs : ignored));
+    executors.push_back(make_timed_executor(subject.model, {.threads = threads, .fallback = state.fallback.read()},
+                                            state.inputs, executors.empty() ? inputs : ignored));
   }
   std::vector<TimedRun> runs = runs_of(executors);
   std::unique_ptr<Peer> peer;
@@ -141,6 +153,7 @@ Measured measure_in_turns(const BenchState& state, const std::vector<Subject>& s
     measured.per_second.push_back(static_cast<double>(times.count()) / times.sum());
   if (state.times_steps()) measured.steps = time_steps(*executors.front(), state.turns.rounds, threads);
   if (!state.trace.empty()) measured.steps.traced = trace_run(*executors.front());
+  for (const auto& executor : executors) measured.add_fallbacks(*executor);
   return measured;
 }
 
@@ -153,11 +166,13 @@ Measured measure_at_once(const BenchState& state, const std::vector<Subject>& su
     std::map<std::string, NDArray> inputs;
     for (int i = 0; i < state.clients; ++i) {
       const auto pool = std::make_shared<runtime::ThreadPool>(threads);
-      executors.push_back(make_timed_executor(subject.model, {.pool = pool}, state.inputs, inputs));
+      executors.push_back(
+          make_timed_executor(subject.model, {.pool = pool, .fallback = state.fallback.read()}, state.inputs, inputs));
     }
     TimesAtOnce times = time_at_once(runs_of(executors), state.turns);
     measured.per_second.push_back(static_cast<double>(times.runs.count()) / times.seconds);
     measured.ours.push_back(std::move(times.runs));
+    measured.add_fallbacks(*executors.front());
   }
   return measured;
 }
@@ -221,7 +236,8 @@ Report add_result(const BenchState& state, const Subject& subject, size_t i, int
              {"median_seconds", Value(ours.median())},
              {"p90_seconds", Value(ours.percentile(0.9))},
              {"p99_seconds", Value(ours.percentile(0.99))},
-             {"runs_per_second", Value(measured.per_second[i])}};
+             {"runs_per_second", Value(measured.per_second[i])},
+             {"fallbacks", Value(measured.fallbacks[i])}};
   std::vector<std::string>& row = rows.emplace_back();
   if (!state.beside.empty()) row.push_back(subject.path);
   row.push_back(std::to_string(threads));
@@ -308,7 +324,8 @@ struct Reported {
   Array<Value> results = {};
   Array<Value> lanes = {};  // lanes of the page
   std::vector<StepTimes> steps = {};
-  std::string peer = {};  // name and version
+  std::string peer = {};                 // name and version
+  std::set<std::string> fallbacks = {};  // lines for regions that fell back to native code
 };
 
 // Adds the lanes of all subjects and of the peer to the page.
@@ -338,6 +355,8 @@ Reported measure_all(const BenchState& state, const std::vector<Subject>& subjec
       Report one = add_result(state, subjects[i], i, threads, measured, reported.rows);
       if (state.steps && i == 0) one.set("steps", Value(report_steps(graph, measured.steps)));
       reported.results.push_back(Value(one));
+      if (const std::string& text = measured.fallback_texts[i]; !text.empty())
+        reported.fallbacks.insert(state.beside.empty() ? text : fmt::format("{}:\n{}", shown(subjects[i].path), text));
     }
     add_lanes(state, subjects, threads, measured, reported);
     reported.steps.push_back(measured.steps);
@@ -367,6 +386,7 @@ int bench(const BenchState& state, const Common& common) {
     std::cout << to_json(report);
   } else {
     std::cout << to_table(reported.rows);
+    for (const std::string& text : reported.fallbacks) std::cout << text;
     if (state.steps) print_steps(graph, counts, reported.steps);
   }
   if (!StopRequest::is_made()) return HR_OK;
@@ -425,6 +445,7 @@ Verb add_bench(CLI::App& app, const Common& common) {
                    "The processors on which all of them run, as 0,1 (default: as many as there are threads)")
       ->type_name("LIST");
   state->peer.add_to(*verb, "Another runtime on the same model and inputs");
+  state->fallback.add_to(*verb);
   add_turns_to(*verb, *state);
   verb->add_flag(
       "--steps", state->steps,

@@ -52,7 +52,8 @@ int run_module(const std::vector<std::string>& arguments) {
 }  // namespace
 
 Verb add_cache(CLI::App& app, const Common& common) {
-  CLI::App* verb = app.add_subcommand("cache", "List or remove the models that compiles in Python keep");
+  CLI::App* verb = app.add_subcommand(
+      "cache", "List or remove the models that compiles in Python keep, and the costs that profile keeps");
   verb->require_subcommand(1);
   verb->footer(
       "Example: headrace cache list\n"

@@ -36,25 +36,16 @@ struct CompileState {
   bool time_passes = false, verify_each = false;
 };
 
-// Returns the ops of each backend that the compile may use, the native one first.
-OpCounts ops_of(const driver::CompileReport& compiled, const driver::CompileOptions& options) {
-  std::vector<std::string> named{partition::kNative};
-  for (const auto& backend : driver::possible_backends(options)) named.emplace_back(backend->name());
-  return count_ops(compiled.manifest.programs.front().placement, named);
-}
-
 Report report_of(const driver::CompileReport& compiled, const std::string& path, const OpCounts& counts) {
   const artifact::Program& program = compiled.manifest.programs.front();
   int64_t weight_bytes = 0;
   for (const artifact::Weight& weight : compiled.manifest.weights) weight_bytes += weight.nbytes;
   Map<std::string, double> seconds;
   for (const driver::StageTime& stage : compiled.stages) seconds.set(stage.stage, stage.seconds);
-  Map<std::string, int64_t> ops;
-  for (const auto& [backend, count] : counts) ops.set(backend, int64_t{count});
   return {{"output", Value(path)},
           {"bytes", Value(compiled.artifact_bytes)},
           {"steps", Value(static_cast<int64_t>(program.graph.steps.size()))},
-          {"ops", Value(ops)},
+          {"ops", Value(counts_report(counts))},
           {"cost_source", compiled.cost_source.empty() ? Value() : Value(compiled.cost_source)},
           {"weight_bytes", Value(weight_bytes)},
           {"backend_constants", to_value(backend_constants(compiled.manifest))},
@@ -145,7 +136,7 @@ int compile(const CompileState& state, const Common& common) {
   return_pages_between_stages(state.model.path, options);
   const driver::CompileReport compiled =
       driver::compile_to_file(read_model(state, options, common), state.output, options);
-  const OpCounts counts = ops_of(compiled, options);
+  const OpCounts counts = count_ops(compiled.manifest, options);
   Report report = report_of(compiled, state.output, counts);
   if (!compiled.notes.empty()) report.set("notes", Value(list_of(compiled.notes)));
   if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));

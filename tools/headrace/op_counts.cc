@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "driver/placing.h"
 #include "partition/place.h"
 
 namespace headrace::tools {
@@ -17,6 +18,18 @@ OpCounts count_ops(const std::vector<artifact::Placement>& placement, const std:
     ++at->second;
   }
   return counts;
+}
+
+OpCounts count_ops(const artifact::Manifest& manifest, const driver::CompileOptions& options) {
+  std::vector<std::string> named{partition::kNative};
+  for (const auto& backend : driver::possible_backends(options)) named.emplace_back(backend->name());
+  return count_ops(manifest.programs.front().placement, named);
+}
+
+Map<std::string, int64_t> counts_report(const OpCounts& counts) {
+  Map<std::string, int64_t> report;
+  for (const auto& [backend, count] : counts) report.set(backend, count);
+  return report;
 }
 
 std::string to_text(const OpCounts& counts) {

@@ -1,4 +1,7 @@
 // headrace plan: what two plans say differently.
+#include <algorithm>
+
+#include "base/count_of.h"
 #include "base/read_text.h"
 #include "driver/register_all.h"
 #include "object/array.h"
@@ -35,6 +38,16 @@ std::vector<std::array<std::string, 3>> header_changes(const partition::Plan& be
   return changes;
 }
 
+// An op that only one of the plans has counts as one that differs.
+std::string count_of_changes(const partition::Plan& before, const partition::Plan& after,
+                             const std::vector<partition::PlanChange>& changes) {
+  const auto num_new =
+      std::count_if(changes.begin(), changes.end(), [](const auto& one) { return one.before.empty(); });
+  const std::string text =
+      fmt::format("{} of {} differ", changes.size(), count_of(std::ssize(before.ops) + num_new, "op"));
+  return before.model_hash == after.model_hash ? text : "the plans are for different models: " + text;
+}
+
 int diff(const PlanState& state, const Common& common) {
   driver::register_all();  // plans may name backends by their aliases
   const partition::Plan before = read_plan(state.before), after = read_plan(state.after);
@@ -59,8 +72,7 @@ int diff(const PlanState& state, const Common& common) {
     rows.push_back({change.name, change.kind, change.before.empty() ? "-" : change.before,
                     change.after.empty() ? "-" : change.after});
   if (!changes.empty()) std::cout << to_table(rows);
-  print_out("{}\n", is_equal ? "the plans put every op on the same backend"
-                             : fmt::format("{} of {} ops differ", changes.size(), before.ops.size()));
+  print_out("{}\n", is_equal ? "the plans put every op on the same backend" : count_of_changes(before, after, changes));
   return is_equal ? HR_OK : HR_MISMATCH;
 }
 

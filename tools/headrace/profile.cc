@@ -151,9 +151,10 @@ Verb add_profile(CLI::App& app, const Common& common) {
              "FILE")
       ->excludes(costs);
   verb->add_flag("--again", state->again, "Measure costs again that were kept before")->excludes(costs);
+  steps.fallback.add_to(*verb);
   CLI::Option* machine = verb->add_flag("--machine", state->only_machine,
                                         "Probe this machine: multiply-adds, caches, memory, the hop between cores");
-  for (const char* other : {"--output", "--rounds", "--top", "--trace", "--again"})
+  for (const char* other : {"--output", "--rounds", "--top", "--trace", "--again", "--fallback"})
     machine->excludes(verb->get_option(other));
   steps.inputs.add_random_to(*verb);
   for (CLI::Option* option : steps.inputs.options()) option->excludes(costs)->excludes(machine);

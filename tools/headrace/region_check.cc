@@ -210,6 +210,8 @@ class RegionChecker {
       if (const auto event = fallen.find(one.name); event != fallen.end()) {
         ComparedRegion row;
         row.note = "it fell back to native code: " + event->second;
+        row.is_right = false;
+        if (result.guilty_region.empty()) result.guilty_region = one.name;
         add(result, one, std::move(row));
       } else {
         compare_call(result, one, sets, [&] {
@@ -296,6 +298,8 @@ RegionCheck check_regions(const driver::Model& model, const std::vector<NDArray>
 std::string explain(const RegionCheck& check) {
   if (check.ok()) return "";
   for (const ComparedRegion& one : check.regions) {
+    if (one.name == check.guilty_region && !one.worst)
+      return fmt::format("the first region that failed is {}: {} does not run it", shown(one.name), shown(one.backend));
     if (one.name == check.guilty_region)
       return fmt::format(
           "the first region that is wrong is {}, computed by {}: on its inputs in the reference its "

@@ -37,7 +37,7 @@ struct RegionCheckOptions {
 
 // Returns what each region computes against the interpreter in float64. A region is right if its error is within the
 // limit of an output of the model, or at most twice that of native code: then rounding causes it and no backend.
-// Regions that fall back to native code are not compared.
+// Regions that fall back to native code are not compared, and count as wrong.
 RegionCheck check_regions(const driver::Model& model, const std::vector<NDArray>& inputs,
                           const RegionCheckOptions& options);
 

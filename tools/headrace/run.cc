@@ -3,8 +3,8 @@
 #include <chrono>
 #include <iostream>
 
-#include "base/reason_name.h"
 #include "tools/headrace/comparison.h"
+#include "tools/headrace/fallback_option.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/interruption.h"
@@ -31,21 +31,9 @@ struct RunState {
   int repeat = 1;
   std::vector<std::string> expected;  // "y=y.npy"
   ToleranceOptions tolerance;
-  std::string fallback = "native";
+  FallbackOption fallback;
   double region_timeout = 0;
 };
-
-Array<Value> describe_fallbacks(const executors::Executor& executor) {
-  Array<Value> list;
-  for (const executors::FallbackEvent& event : executor.fallbacks()) {
-    list.push_back(Value(Report{{"region", Value(event.region)},
-                                {"backend", Value(event.backend)},
-                                {"reason", Value(static_cast<int64_t>(event.reason))},
-                                {"reason_name", Value(std::string(reason_name(event.reason)))},
-                                {"message", Value(event.message)}}));
-  }
-  return list;
-}
 
 std::vector<NDArray> run_repeatedly(executors::Executor& executor, const std::vector<NDArray>& inputs, int repeat,
                                     Times& times) {
@@ -142,7 +130,6 @@ std::vector<std::string> find_outputs(const RunState& state, const artifact::Man
 }
 
 int run(const RunState& state, const Common& common) {
-  const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
   if (state.inputs.has_images()) watch_for_interruptions();
   // Before threads are started, because they inherit it.
   std::optional<ProcessorScope> processors;
@@ -150,7 +137,7 @@ int run(const RunState& state, const Common& common) {
   const auto artifact = open_artifact(state.path);
   const auto executor = load::make_executor(
       artifact, state.program,
-      {.threads = state.threads, .fallback = fallback, .region_timeout_seconds = state.region_timeout});
+      {.threads = state.threads, .fallback = state.fallback.read(), .region_timeout_seconds = state.region_timeout});
   const std::vector<std::string> files = find_outputs(state, artifact->manifest(), executor->outputs(), common);
   const Tensors expected = read_expected(state, executor->outputs());
   const OutputValues values = state.values.read();
@@ -169,15 +156,13 @@ int run(const RunState& state, const Common& common) {
                           {"median_seconds", Value(times.median())},
                           {"outputs", Value(described.report)},
                           {"compared", Value(report_of(compared))},
-                          {"fallbacks", Value(describe_fallbacks(*executor))}});
+                          {"fallbacks", Value(fallbacks_report(*executor))}});
   } else {
     std::cout << to_table(described.rows);
     for (const std::string& line : described.values) print_out("{}\n", shown(line));
     print(times);
     print(state, compared, sets);
-    for (const executors::FallbackEvent& event : executor->fallbacks())
-      print_out("region {} ran natively, not by {}: {}\n", shown(event.region), shown(event.backend),
-                shown(event.message));
+    std::cout << fallbacks_text(*executor);
   }
   return all_near(compared) ? HR_OK : HR_MISMATCH;
 }
@@ -215,11 +200,7 @@ Verb add_run(CLI::App& app, const Common& common) {
       {0, runtime::kMaxWorkers, 2});
   verb->add_option("--cpus", state->cpus, "The processors on which it runs, as 0,1 (default: any)")->type_name("LIST");
   add_expected_to(*verb, *state);
-  takes_word(
-      verb->add_option("--fallback", state->fallback,
-                       "Where a backend is missing or fails: native (its region runs natively) or none (an error)")
-          ->capture_default_str(),
-      "fallback", {"native", "none"});
+  state->fallback.add_to(*verb);
   takes_size(verb->add_option("--region-timeout", state->region_timeout,
                               "Seconds that a backend's region may take before it counts as failed (0: no limit)")
                  ->capture_default_str(),

@@ -29,7 +29,9 @@ struct StepProfile {
   std::vector<double> hops;  // before and after the rounds, in nanoseconds; empty for one processor
   double run_seconds = 0;    // median of runs whose steps are not timed
   std::vector<StepTime> steps;
-  TracedRun traced;  // if a trace is asked for
+  TracedRun traced;           // if a trace is asked for
+  Array<Value> fallbacks;     // regions that fell back to native code
+  std::string fallback_text;  // lines for them
   double sum_seconds() const {
     return std::accumulate(steps.begin(), steps.end(), 0.0,
                            [](double sum, const StepTime& it) { return sum + it.seconds; });
@@ -42,7 +44,8 @@ StepProfile time_steps(const TimedModel& model, const StepProfileOptions& option
   const ProcessorScope processors(options.threads);
   profile.limits = cost::probe_limits(options.threads, kProbeSeconds);
   std::map<std::string, NDArray> inputs;
-  const auto executor = make_timed_executor(model, {.threads = options.threads}, options.inputs, inputs);
+  const auto executor = make_timed_executor(model, {.threads = options.threads, .fallback = options.fallback.read()},
+                                            options.inputs, inputs);
   std::vector<uint64_t> once(executor->num_steps());
   std::vector<Times> steps(once.size());
   Times runs;
@@ -53,6 +56,8 @@ StepProfile time_steps(const TimedModel& model, const StepProfileOptions& option
     for (size_t i = 0; i < steps.size(); ++i) steps[i].add(static_cast<double>(once[i]) * 1e-9);
   }
   if (!options.trace.empty()) profile.traced = trace_run(*executor);
+  profile.fallbacks = fallbacks_report(*executor);
+  profile.fallback_text = fallbacks_text(*executor);
   profile.run_seconds = runs.median();
   for (size_t i = 0; i < steps.size(); ++i) profile.steps.push_back({i, std::max(steps[i].median(), kLeastSeconds)});
   return profile;
@@ -109,6 +114,7 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
   print_out("{} take {}, a run {} on {}\n", count_of(std::ssize(profile.steps), "step"),
             show_seconds(profile.sum_seconds()), show_seconds(profile.run_seconds),
             count_of(options.threads, "thread"));
+  std::cout << profile.fallback_text;
   print_out("limits: {:.1f} GFLOP/s", profile.limits.gflops);
   for (const cost::MemoryLimit& memory : profile.limits.memory)
     print_out(", {} {:.1f} GB/s", memory.name, memory.gigabytes);
@@ -145,6 +151,7 @@ Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile
           {"gflops", Value(profile.limits.gflops)},
           {"memory", Value(memory)},
           {"hop_nanoseconds", Value(hops_of(profile))},
+          {"fallbacks", Value(profile.fallbacks)},
           {"steps", Value(steps)}};
 }
 

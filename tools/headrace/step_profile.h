@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/headrace/fallback_option.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/options.h"
 
@@ -12,6 +13,7 @@ struct StepProfileOptions {
   int threads = 1;
   int rounds = 30;
   InputOptions inputs;
+  FallbackOption fallback = {};
   int most = 0;            // print only so many steps, those that take longest; 0: all, in their order
   std::string trace = {};  // a file for a Chrome trace of a run; empty: none
 };

@@ -2,10 +2,13 @@
 #include <algorithm>
 #include <iostream>
 
+#include "driver/placing.h"
 #include "tools/headrace/comparison.h"
+#include "tools/headrace/fallback_option.h"
 #include "tools/headrace/index_limits.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/layers.h"
+#include "tools/headrace/op_counts.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/region_check.h"
@@ -28,6 +31,7 @@ struct VerifyState {
   std::string artifact;  // empty: the model is compiled
   int threads = 1;
   ToleranceOptions tolerance;
+  FallbackOption fallback;
   bool no_bisection = false;
   bool layers = false;
 };
@@ -58,6 +62,9 @@ struct Verdict {
   std::string peer;
   std::optional<Bisection> bisection = {};
   RegionCheck regions = {};
+  OpCounts ops = {};            // numbers of ops by backend; empty where none is named
+  Array<Value> fallbacks = {};  // regions that fell back to native code
+  std::string fallback_text = {};
 
   bool outputs_are_ok() const {
     return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.ok(); });
@@ -149,8 +156,8 @@ Verdict compare(const VerifyState& state, const Common& common) {
   add_shapes(state, load);
   std::shared_ptr<executors::Executor> executor;
   if (!state.artifact.empty()) {
-    executor =
-        load::make_executor(open_artifact(state.artifact), artifact::kDefaultProgram, {.threads = state.threads});
+    executor = load::make_executor(open_artifact(state.artifact), artifact::kDefaultProgram,
+                                   {.threads = state.threads, .fallback = state.fallback.read()});
     add_shapes(state, executor->inputs(), load);
   }
   driver::Model model = driver::load_model(state.model.path, load);
@@ -158,7 +165,8 @@ Verdict compare(const VerifyState& state, const Common& common) {
   std::shared_ptr<const load::Artifact> compiled;
   if (executor == nullptr) {
     compiled = driver::open_compiled(driver::compile_to_memory(model, options), state.model.path);
-    executor = load::make_executor(compiled, artifact::kDefaultProgram, {.threads = state.threads});
+    executor = load::make_executor(compiled, artifact::kDefaultProgram,
+                                   {.threads = state.threads, .fallback = state.fallback.read()});
   } else {
     check_made_from(state, *executor, model);
   }
@@ -176,6 +184,10 @@ Verdict compare(const VerifyState& state, const Common& common) {
     verdict.peer = fmt::format("{} {}", state.peer.name, peer->version());
   }
   verdict.outputs = compare_outputs(sets, state.tolerance.read());
+  verdict.fallbacks = fallbacks_report(*executor);
+  verdict.fallback_text = fallbacks_text(*executor);
+  if (compiled != nullptr && !driver::possible_backends(options).empty())
+    verdict.ops = count_ops(compiled->manifest(), options);
   if (compiled != nullptr) look_into_regions(state, options, model, inputs, *compiled, sets, verdict);
   return verdict;
 }
@@ -219,7 +231,9 @@ Report report_of(const VerifyState& state, const Verdict& verdict) {
   report.set("outputs", Value(outputs));
   const OutputComparison* first = first_wrong(state, verdict);
   report.set("first_wrong", first == nullptr ? Value() : Value(first->name));
+  report.set("ops", Value(counts_report(verdict.ops)));
   report.set("regions", Value(regions_report(verdict.regions)));
+  report.set("fallbacks", Value(verdict.fallbacks));
   report.set("bisection", verdict.bisection ? Value(bisection_report(verdict)) : Value());
   return report;
 }
@@ -231,9 +245,10 @@ void print_regions(const RegionCheck& check) {
   for (const ComparedRegion& one : check.regions)
     rows.push_back({one.name, one.backend, one.worst ? number(one.worst->error) : "-",
                     one.worst ? number(one.worst->limit) : "-",
-                    !one.note.empty() ? "not compared: " + one.note
-                    : one.is_right    ? "ok"
-                                      : "MISMATCH"});
+                    !one.is_right && one.worst ? "MISMATCH"
+                    : !one.is_right            ? "FAILED: " + one.note
+                    : !one.note.empty()        ? "not compared: " + one.note
+                                               : "ok"});
   std::cout << to_table(rows);
   if (!check.ok()) print_out("MISMATCH: {}\n", explain(check));
 }
@@ -262,7 +277,9 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
   if (!verdict.outputs_are_ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
   if (const OutputComparison* first = first_wrong(state, verdict))
     print_out("The first value that is too far from float64: {}\n", shown(first->name));
+  if (!verdict.ops.empty()) print_out("{}\n", to_text(verdict.ops));
   print_regions(verdict.regions);
+  if (verdict.regions.regions.empty()) std::cout << verdict.fallback_text;
   if (verdict.bisection) print_out("{}\n", explain(*verdict.bisection));
 }
 
@@ -301,8 +318,9 @@ constexpr const char* kVerifyFooter =
     "Shapes that an ONNX model leaves open are taken from the files of inputs, but not from images.\n"
     "Each region that a backend computes is also compared with the interpreter, on the inputs that it has in the\n"
     "interpreter's run: ops after a region can hide its fault from the outputs. Its limits are those of outputs, or\n"
-    "twice the error of native code on these inputs.\n"
-    "The exit code is 5 if an error is above its limit. If a region is wrong, or the outputs are and ops run on\n"
+    "twice the error of native code on these inputs. A region that its backend does not run is a failure.\n"
+    "The exit code is 5 if an error is above its limit or a region failed. If a region is wrong, or the outputs are "
+    "and ops run on\n"
     "backends, some ops are compiled natively in turn, until the op that causes the error is found.\n"
     "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime\n"
     "         headrace verify model.onnx --artifact model.so --rtol 1e-3 --atol 1e-5";
@@ -321,6 +339,7 @@ Verb add_verify(CLI::App& app, const Common& common) {
   takes_path(verb->add_option("--artifact", state->artifact,
                               "Check this artifact, which was compiled from the model, in place of a new compile"),
              "FILE");
+  state->fallback.add_to(*verb);
   state->tolerance.add_to(*verb,
                           "Largest error allowed in both comparisons of all outputs of floats (default: depends on the "
                           "dtype, see below)");

@@ -338,7 +338,7 @@ class _Checked:
             return None
         try:
             return float(seconds)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self._wrong("cost", seconds, "seconds as a float, or None") from None
 
     def saved(self, call: Any, producers: Iterable[Any]) -> float:
@@ -352,7 +352,7 @@ class _Checked:
     def _seconds(self, moment: str, answer: Any) -> float:
         try:
             seconds = float(answer)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise self._wrong(moment, answer, "seconds as a float") from None
         if not 0 <= seconds <= 1000:
             raise UserError(f"the backend '{self.name}': {moment} gave {seconds} seconds, expected 0 to 1000")
@@ -398,7 +398,8 @@ class _Checked:
         for array in arrays[:num_inputs]:
             array.flags.writeable = False
         moment = f"run of the region '{region}'"
-        result = self._ask(moment, run, region, arrays[:num_inputs], arrays[num_inputs:])
+        # A tuple, so that `outputs[0] = result`, which writes nothing, is an error.
+        result = self._ask(moment, run, region, arrays[:num_inputs], tuple(arrays[num_inputs:]))
         if result is not None:
             raise self._wrong(moment, result, "None; results are written to the outputs, as outputs[0][...] = result")
 
@@ -416,7 +417,7 @@ class _Checked:
         frame = next((one for one in reversed(frames) if one.filename == source), frames[-1])
         span = None if call is None else call.span
         made = (DiagnosticError if span else UserError)(
-            f"the backend '{self.name}' failed in {moment}: {type(error).__name__}: {error} "
+            f"the backend '{self.name}' failed in {moment}: {type(error).__name__}: {_text_of(error)} "
             f"({frame.filename}:{frame.lineno})"
         )
         made.op = getattr(getattr(call, "op", None), "name", "")
@@ -425,6 +426,14 @@ class _Checked:
 
     def _wrong(self, moment: str, given: Any, expected: str) -> UserError:
         return UserError(f"the backend '{self.name}': {moment} gave {_arguments.kind(given)}, expected {expected}")
+
+
+def _text_of(error: Exception) -> str:
+    """The text of an exception, whose own method may raise another."""
+    try:
+        return str(error).encode("utf-8", "replace").decode()
+    except Exception:
+        return "it cannot be shown as text"
 
 
 def _is_bool(answer: Any) -> bool:
@@ -496,7 +505,8 @@ def find(name: str) -> Backend:
         return _registered[name]
     if _core.has_backend(name):
         raise MissingError(f"the backend '{name}' is not in Python, so there is no object of it")
-    raise MissingError(f"there is no backend '{name}' in Python; there are {', '.join(names())}")
+    hint = "; `python -m headrace backend check FILE` checks a library" if "/" in name or name.endswith(".so") else ""
+    raise MissingError(f"there is no backend '{name}' in Python; there are {', '.join(names())}{hint}")
 
 
 def names() -> list[str]:

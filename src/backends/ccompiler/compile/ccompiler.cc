@@ -1,5 +1,6 @@
 #include "backends/ccompiler/compile/ccompiler.h"
 
+#include "backends/ccompiler/compile/names.h"
 #include "backends/ccompiler/compile/ops.h"
 #include "backends/ccompiler/compile/region_text.h"
 #include "codegen/c_module.h"
@@ -22,6 +23,10 @@ class CCompiler : public partition::Backend {
     std::string source;
     Array<std::string> names;
     for (const partition::RegionSource& region : request.regions) {
+      if (const std::string fault = name_fault(region.name, names); !fault.empty()) {
+        codes.emplace_back(Refusal{HR_REASON_OP_UNSUPPORTED, fault});
+        continue;
+      }
       const Expected<RegionText> text = region_text(region);
       if (!text) {
         codes.emplace_back(text.refusal());

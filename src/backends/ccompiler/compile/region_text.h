@@ -14,9 +14,12 @@ struct RegionText {
 
 // Writes the region, named f, as the functions
 //   f_k(a, b, y)                  for each call k
-//   f_(inputs, outputs, workspace)  all of it, on plain pointers; `workspace` has workspace_bytes, aligned to
-//   HR_ALIGNMENT f__wrapper_(inputs, outputs, workspace)  the same on DLTensor* f(env, args)                  the
-//   kernel (headrace/kernel_abi.h)
+//   f_(inputs, outputs, workspace)
+//                                 all of it, on plain pointers; `workspace` has workspace_bytes, aligned to
+//                                 HR_ALIGNMENT
+//   f__wrapper_(inputs, outputs, workspace)
+//                                 does the same on DLTensor*
+//   f(env, args)                  the kernel (headrace/kernel_abi.h)
 // An input that is used twice is one parameter, and a node that is used twice is computed once. Refuses, with the
 // reason of supports(), a body that holds anything but supported calls, constants, tuples and items of tuples.
 Expected<RegionText> region_text(const partition::RegionSource& region);

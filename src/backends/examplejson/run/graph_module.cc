@@ -56,6 +56,8 @@ Value run(const Subgraph& graph, Args args) {
   std::vector<const float*> inputs;
   for (int32_t i = 0; i < num_inputs; ++i) inputs.push_back(elements_of(graph, args, i));
   float* output = elements_of(graph, args, num_inputs);
+  if (matches_item<NDArray>(args[num_inputs]) && args.at<Ref<NDArrayObj>>(num_inputs)->read_only)
+    throw_user_error("argument {} of '{}' is read-only, and the output is written into it", num_inputs, graph.name);
   std::vector<float> values(graph.nodes.size());
   const int64_t count = num_elements(Shape(graph.shape.begin(), graph.shape.end()));
   for (int64_t i = 0; i < count; ++i) {

@@ -4,6 +4,7 @@
 #include "backends/plugin/compile/graph_view.h"
 #include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
+#include "base/utf8.h"
 #include "relay/infer/infer_type.h"
 #include "relay/patterns/pattern_text.h"
 
@@ -62,7 +63,7 @@ hr_reason known_reason(int32_t reason) {
 int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message) {
   if (sink == nullptr || graph >= sink->graphs.size()) return -1;
   const bool is_silent = message == nullptr || *message == 0;
-  sink->refused[graph] = {known_reason(reason), is_silent ? "it does not say why" : message};
+  sink->refused[graph] = {known_reason(reason), is_silent ? "it does not say why" : as_utf8(message)};
   return 0;
 }
 

@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include "base/utf8.h"
+
 namespace headrace::backends::plugin {
 
 class MessageRoom {
@@ -14,7 +16,7 @@ class MessageRoom {
   // Returns the sentence, or what stands for it where the plugin wrote none.
   std::string text() {
     text_.back() = 0;
-    return text_[0] == 0 ? "it does not say why" : std::string(text_.data());
+    return text_[0] == 0 ? "it does not say why" : as_utf8(text_.data());
   }
 
   MessageRoom() = default;

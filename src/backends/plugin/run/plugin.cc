@@ -11,6 +11,7 @@
 #include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "runtime/module.h"
 
 namespace headrace::backends::plugin {
@@ -59,6 +60,7 @@ void check_table(const std::string& path, const hr_backend& table) {
   if (table.name == nullptr || !is_word(table.name))
     fail("has no name of letters, digits, '_' and '-', at most 64 of them");
   if (table.version == nullptr || *table.version == 0) fail("has no version");
+  if (!is_utf8(table.version)) fail("has a version that is not text in UTF-8");
   if (table.supports == nullptr && table.compile != nullptr) fail("has a function compile and no supports");
   const std::array<std::pair<const char*, bool>, 3> must{
       {{"load", table.load != nullptr || table.load_with_constants != nullptr},

@@ -1,5 +1,7 @@
 #include "backends/plugin/run/plugin_module.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -133,11 +135,15 @@ int32_t run_serially(const hr_kernel_env* env, hr_parallel_body body, void* clos
 // Calls a kernel with the arguments of a function.
 class FunctionCall {
  public:
-  explicit FunctionCall(Args args) {
+  // UserError for arguments that are not tensors of these types, where they are known: inputs, then outputs.
+  FunctionCall(Args args, const std::optional<runtime::EntryTypes>& types) {
     const auto count = static_cast<size_t>(args.size());
     tensors_.reserve(count);
     strides_.reserve(count);
     for (int32_t i = 0; i < args.size(); ++i) add(args, i);
+    const size_t num_inputs = types ? types->inputs.size() : count - std::min<size_t>(count, 1);
+    for (size_t i = num_inputs; i < count; ++i) check_writable(args, static_cast<int32_t>(i));
+    if (types) check(*types);
   }
 
   void run(const RegionKernel& kernel) {
@@ -157,6 +163,28 @@ class FunctionCall {
   }
 
  private:
+  void check(const runtime::EntryTypes& types) const {
+    std::vector<runtime::EntryTensor> all = types.inputs;
+    all.insert(all.end(), types.outputs.begin(), types.outputs.end());
+    if (tensors_.size() != all.size())
+      throw_user_error("the region takes {} tensors, its inputs and its outputs, and got {}", all.size(),
+                       tensors_.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      const DLTensor& given = tensors_[i];
+      const bool has_shape = std::equal(all[i].shape.begin(), all[i].shape.end(), given.shape, given.shape + given.ndim,
+                                        [](int64_t wanted, int64_t size) { return wanted < 0 || wanted == size; });
+      if (has_shape && DataType(given.dtype) == all[i].dtype) continue;
+      throw_user_error("argument {} is a tensor of {} and shape ({}); the region takes {} of shape ({})", i,
+                       DataType(given.dtype).to_string(), fmt::join(given.shape, given.shape + given.ndim, ", "),
+                       all[i].dtype.to_string(), fmt::join(all[i].shape, ", "));
+    }
+  }
+
+  static void check_writable(Args args, int32_t index) {
+    if (args[index].type_index != type_index::kDLTensorPtr && args.at<Ref<NDArrayObj>>(index)->read_only)
+      throw_user_error("argument {}: the tensor is read-only, and an output is written into it", index);
+  }
+
   void add(Args args, int32_t index) {
     const RawValue& raw = args[index];
     const bool is_pointer = raw.type_index == type_index::kDLTensorPtr;
@@ -196,11 +224,12 @@ class PluginBody : public runtime::ModuleBody {
     const std::shared_ptr<const Loaded> owner = loaded();
     void* region = owner->find(name, 1);
     if (region == nullptr) return {};
-    return PackedFunc([owner, kernel = RegionKernel{owner.get(), region}](Args args) {
-      FunctionCall(args).run(kernel);
-      const int32_t last = args.size() - 1;
-      return last >= 0 && matches_item<NDArray>(args[last]) ? Value(args.at<NDArray>(last)) : Value();
-    });
+    return PackedFunc(
+        [owner, kernel = RegionKernel{owner.get(), region}, types = owner->entry_types(name, region)](Args args) {
+          FunctionCall(args, types).run(kernel);
+          const int32_t last = args.size() - 1;
+          return last >= 0 && matches_item<NDArray>(args[last]) ? Value(args.at<NDArray>(last)) : Value();
+        });
   }
 
   ModuleKernel get_kernel(const std::string& name, int32_t num_workers) override {
