@@ -93,12 +93,18 @@ import os, pathlib, signal, sys
 import headrace as hr
 from headrace import relay
 
-class Proto:
+class Graph:
+    name = "digits"
+
+class ModelProto:
+    graph = Graph()
+    def HasField(self, name):
+        return True
     def SerializeToString(self):
         return pathlib.Path(sys.argv[1]).read_bytes()
 
-session = hr.InferenceSession(Proto().SerializeToString())
-relay.frontend.from_onnx(Proto(), {"x": (1, 1, 8, 8)})
+session = hr.InferenceSession(ModelProto().SerializeToString())
+relay.frontend.from_onnx(ModelProto(), {"x": (1, 1, 8, 8)})
 print(os.listdir(os.environ["TMPDIR"]), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
