@@ -206,10 +206,11 @@ bool Flow::run_next(Stage& stage, Replica& replica, Clock::time_point& now) {
 }
 
 bool Flow::run_one(Stage& stage, Replica& replica, Clock::time_point& now) {
-  uint64_t token = stage.next;
+  uint64_t token = 0;
   if (stage.replicas.size() > 1) {
     if (!claim(stage, token)) return false;
   } else {
+    token = stage.next;  // which the stage's only thread has to itself
     if (waits_for_neighbours(stage, token) != Waiting::no || (stage.is_source && !is_admitted(token))) return false;
     stage.next = token + 1;
   }
