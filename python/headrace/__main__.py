@@ -34,11 +34,12 @@ def _split_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
         if option != "--plugin":
             rest.append(word)
             continue
-        given = file if equals else next(words, "")
-        if given.endswith(".py"):
-            files.append(given)
+        given = [] if equals else [one for one in [next(words, None)] if one is not None]
+        name = file if equals else "".join(given)
+        if name.endswith(".py"):
+            files.append(name)
         else:
-            rest.extend([word] if equals else [word, given])
+            rest.extend([word, *given])
     return rest, files
 
 
@@ -46,7 +47,7 @@ def _import_backends(file: str) -> None:
     """Runs a file, and registers the backends that it defines and does not register itself."""
     from headrace import backend  # most calls of the program need none of it
 
-    name = Path(file).stem
+    name = f"headrace_plugin_{Path(file).stem}"  # numpy.py hides no numpy
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not Path(file).is_file():
         raise UserError(f"--plugin: '{file}' is not a file of Python")

@@ -155,3 +155,15 @@ def test_a_file_of_backends(tmp_path):
         (tmp_path / "folder.py").mkdir(exist_ok=True)
         said = in_python("backend", "list", "--plugin", wrong, cwd=tmp_path, code=3)
         assert f"headrace: --plugin: '{wrong}' is not a file of Python" in said
+
+
+def test_a_file_of_backends_may_have_the_name_of_a_package(tmp_path):
+    (tmp_path / "model.relay").write_text(MODEL.replace("nn.relu", "exp"))
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "numpy.py").write_text("import numpy\nnumpy.float32\n" + CRASHER)
+    chosen = ("explain", "model.relay", "--backends", "crasher", "--plugin", "plugins/numpy.py")
+    assert "by crasher" in in_python(*chosen, cwd=tmp_path)
+
+
+def test_a_plugin_without_a_file_is_wrong_usage(tmp_path):
+    assert "--plugin" in in_python("backend", "list", "--plugin", cwd=tmp_path, code=2)

@@ -90,7 +90,7 @@ partition::CostTable kept_costs(const std::string& cpu, int64_t threads) {
   }
 }
 
-void keep_costs(const partition::CostTable& table) {
+size_t keep_costs(const partition::CostTable& table) {
   const std::string path = cost_cache_path(table.cpu, table.threads);
   make_folder_of(path);
   const FolderLock lock(fs::path(path).parent_path().string());
@@ -99,6 +99,7 @@ void keep_costs(const partition::CostTable& table) {
   all.costs.merge(kept.costs);  // leaves out what the table has
   all.plans.merge(kept.plans);
   write_text(path, partition::to_json(all));
+  return all.costs.size();
 }
 
 }  // namespace headrace::driver

@@ -25,7 +25,7 @@ partition::CostTable kept_costs(const std::string& cpu, int64_t threads);
 
 // Adds the costs to the file of the table's processor and threads, in place of those that it has of the same calls and
 // plans, and makes its folder, which only the owner may enter. Processes that do so at once take turns. UserError where
-// that fails, and as kept_costs.
-void keep_costs(const partition::CostTable& table);
+// that fails, and as kept_costs. Returns the number of costs of calls in the file.
+size_t keep_costs(const partition::CostTable& table);
 
 }  // namespace headrace::driver

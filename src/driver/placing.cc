@@ -79,8 +79,8 @@ partition::NamedText costs_text(const CompileOptions& options) {
 
 std::shared_ptr<const partition::CostTable> parse_costs(const partition::NamedText& text,
                                                         const partition::Backends& backends,
+                                                        const codegen::NativeTarget& target,
                                                         const CompileOptions& options) {
-  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
   const int threads = threads_of(options);
   partition::CostTable table = partition::parse_cost_table(text);
   if (options.costs == kCachedCosts) partition::drop_other_versions(table, backends);
@@ -103,7 +103,7 @@ partition::OpCosts costs_of(const partition::Backends& backends, const CompileOp
                             const std::string& model, const partition::NamedText& measured) {
   const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
   partition::CostModel costs{.machine = machine_of(target), .threads = threads_of(options), .model = model};
-  if (!measured.name.empty()) costs.measured = parse_costs(measured, backends, options);
+  if (!measured.name.empty()) costs.measured = parse_costs(measured, backends, target, options);
   return {backends, std::move(costs)};
 }
 

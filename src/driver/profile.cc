@@ -236,8 +236,8 @@ KeptCosts profile_into_cache(const Model& model, const CompileOptions& compile, 
   partition::drop_other_versions(kept, chosen_backends(compile));
   if (!again) options.known = &kept;
   const partition::CostTable table = profile(model, compile, options);
-  keep_costs(table);
-  return {cost_cache_path(cpu, threads), table.costs.size(), kept_costs(cpu, threads).costs.size()};
+  const size_t num_kept = keep_costs(table);
+  return {cost_cache_path(cpu, threads), table.costs.size(), num_kept};
 }
 
 }  // namespace headrace::driver

@@ -34,8 +34,7 @@ std::string missing_loader(const Library& library, size_t index) {
     if (region.module == static_cast<int32_t>(index))
       return fmt::format(
           "'{}' needs the backend '{}', and this runtime has no loader for modules of the kind '{}'; {}, or compile "
-          "the "
-          "model without it",
+          "the model without it",
           library.name(), region.backend, kind,
           kind.starts_with(runtime::kPythonKindPrefix)
               ? "it is in Python: install its package, and use `python -m headrace` or headrace.load"

@@ -116,6 +116,15 @@ std::string where_of(const std::string& label, const CostProblem::Join* join) {
   return join == nullptr ? "natively" : "natively in the kernel of " + kind_of(*join->producers.front());
 }
 
+// Returns the name of a row without the "#2" of an op that has the name of another one; the name itself where there is
+// no such end.
+std::string without_number(const std::string& name) {
+  const size_t mark = name.rfind('#');
+  const bool is_number = mark != std::string::npos && mark + 1 < name.size() &&
+                         name.find_first_not_of("0123456789", mark + 1) == std::string::npos;
+  return is_number ? name.substr(0, mark) : name;
+}
+
 }  // namespace
 
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends) {
@@ -142,15 +151,6 @@ std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends
   return splits;
 }
 
-// Returns the name of a row without the "#2" of an op that has the name of another one; the name itself where there is
-// no such end.
-std::string without_number(const std::string& name) {
-  const size_t mark = name.rfind('#');
-  const bool is_number = mark != std::string::npos && mark + 1 < name.size() &&
-                         name.find_first_not_of("0123456789", mark + 1) == std::string::npos;
-  return is_number ? name.substr(0, mark) : name;
-}
-
 // The rows of instances have the names of patterns, and stand at the places of their results.
 IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backends& backends) {
   std::map<std::string, std::vector<std::string>> places;  // by kind
@@ -167,7 +167,14 @@ IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backend
 
 CostDecider::CostDecider(const IRModule& module, OpCosts costs)
     : costs_(std::move(costs)), choice_(Search(module, costs_).best()) {
-  refusals = choice_.problem->instances().refusals;
+  const InstanceSet& instances = choice_.problem->instances();
+  refusals = instances.refusals;
+  for (const Instance& one : instances.all) {
+    for (const Expr& part : one.parts) {
+      if (const auto* call = part.as<relay::CallNode>(); call != nullptr && call->as_op() != nullptr)
+        instances_at_[{place_of(*call), kind_of(*call)}].push_back(&one);
+    }
+  }
 }
 
 const IRModule& CostDecider::module() const { return choice_.split.module; }
@@ -227,21 +234,16 @@ std::string CostDecider::least_cost(const relay::CallNode& call, const std::stri
   return text;
 }
 
-// Returns "; the pattern own.both, which takes it, 2 us by own" for each instance that the call is a part of and that
-// the plan does not take.
+// Returns "; the pattern own.both, which takes it, costs 2 us by own" for each instance that has an op, which the plan
+// leaves to native code.
 std::string CostDecider::costs_of_patterns(const relay::CallNode& call) const {
+  const auto found = instances_at_.find({place_of(call), kind_of(call)});
+  if (call.as_op() == nullptr || found == instances_at_.end()) return "";
   std::set<std::string> texts;
-  for (const Instance& one : choice_.problem->instances().all) {
-    const bool has_it =
-        call.as_op() != nullptr && std::any_of(one.parts.begin(), one.parts.end(), [&](const Expr& part) {
-          const auto* own = part.as<relay::CallNode>();
-          return own != nullptr && own->op == call.op && place_of(*own) == place_of(call);
-        });
-    if (!has_it) continue;
-    const std::vector<LabelSeconds> costs = costs_.of(*one.call.as<relay::CallNode>());
-    for (const LabelSeconds& cost : costs) {
+  for (const Instance* one : found->second) {
+    for (const LabelSeconds& cost : costs_.of(*one->call.as<relay::CallNode>())) {
       if (cost.label != kNative)
-        texts.insert(fmt::format("; the pattern {}, which takes it, costs {} by {}", one.name(),
+        texts.insert(fmt::format("; the pattern {}, which takes it, costs {} by {}", one->name(),
                                  show_cost(cost.seconds), cost.label));
     }
   }
@@ -250,10 +252,10 @@ std::string CostDecider::costs_of_patterns(const relay::CallNode& call) const {
 
 Verdict CostDecider::why(const relay::CallNode& call, const std::string& backend) const {
   std::vector<LabelSeconds> costs = costs_of(call);
-  const std::string patterns = costs_of_patterns(call);
+  const std::string patterns = backend == kNative ? costs_of_patterns(call) : "";
   if (backend == kNative && ((costs.size() == 1 && patterns.empty()) || !why_in_no_region(call).empty()))
     return why_native(costs_.backends(), call, refusals);
-  std::string message = least_cost(call, backend, std::move(costs)) + (backend == kNative ? patterns : "");
+  std::string message = least_cost(call, backend, std::move(costs)) + patterns;
   if (call.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call));
   return {.reason = HR_REASON_PLACE_BY_COST, .message = std::move(message)};
 }

@@ -94,6 +94,8 @@ class CostDecider : public Decider {
 
   OpCosts costs_;
   CostChoice choice_;
+  // The instances that an op is a part of, by its place and kind.
+  std::map<std::pair<std::string, std::string>, std::vector<const Instance*>> instances_at_;
 };
 
 }  // namespace headrace::partition

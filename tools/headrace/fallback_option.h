@@ -7,6 +7,7 @@
 
 #include "executors/executor.h"
 #include "object/array.h"
+#include "tools/headrace/verbs.h"
 
 namespace headrace::tools {
 
@@ -19,9 +20,12 @@ class FallbackOption {
   std::string word_ = "native";
 };
 
-// Returns a list for reports, an object for each region that fell back to native code since the executor was made.
+// Return an event as an object of a report, and as a line: "region r ran natively, not by chip: the chip is too hot".
+Report report_of(const executors::FallbackEvent& event);
+std::string line_of(const executors::FallbackEvent& event);
+
+// Return those of all regions that fell back to native code since the executor was made.
 Array<Value> fallbacks_report(const executors::Executor& executor);
-// Returns a line for each of them: "region r ran natively, not by chip: the chip is too hot".
 std::string fallbacks_text(const executors::Executor& executor);
 
 }  // namespace headrace::tools

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "base/reason_name.h"
 #include "devices/place_stages.h"
 #include "driver/output_file.h"
 #include "executors/pipeline/isolation/program_stage.h"
@@ -79,11 +78,7 @@ void StreamOptions::add_to(CLI::App& verb) {
                         "Requests that may be in the pipeline at once (0: as the file says)"),
         {0, artifact::kMostInFlight, 16});
   verb.add_flag("--unpinned", unpinned, "Let threads run on any processors, not on those that the file names");
-  takes_word(
-      verb.add_option("--fallback", fallback,
-                      "Where a backend is missing or fails: native (its region runs natively) or none (an error)")
-          ->capture_default_str(),
-      "fallback", {"native", "none"});
+  fallback.add_to(verb);
   takes_path(
       verb.add_option("--trace", trace,
                       "A file for the times when each stage worked and waited: a page that draws them where the name "
@@ -99,11 +94,10 @@ void refuse_model_for_stream(const std::string& path) {
 std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
   refuse_model_for_stream(options.path);
   if (options.inputs.has_images()) watch_for_interruptions();  // before the pipeline starts threads
-  load::PipelineFileOptions chosen{
-      .is_pinned = !options.unpinned,
-      .fallback = options.fallback == "none" ? executors::Fallback::none : executors::Fallback::native,
-      .make_program_stage = &executors::pipeline::isolation::make_program_stage,
-      .place_stages = &devices::place_stages};
+  load::PipelineFileOptions chosen{.is_pinned = !options.unpinned,
+                                   .fallback = options.fallback.read(),
+                                   .make_program_stage = &executors::pipeline::isolation::make_program_stage,
+                                   .place_stages = &devices::place_stages};
   if (options.max_inflight > 0) chosen.max_inflight = static_cast<size_t>(options.max_inflight);
   return load::open_pipeline(options.path, chosen);
 }
@@ -140,12 +134,9 @@ std::optional<WrittenTrace> write_trace(Pipeline& pipeline, const StreamOptions&
 Value fallbacks_report(const Pipeline& pipeline) {
   Array<Value> list;
   for (const load::StageFallback& fallback : load::fallbacks_of(pipeline)) {
-    list.push_back(Value(Report{{"stage", Value(fallback.stage)},
-                                {"region", Value(fallback.event.region)},
-                                {"backend", Value(fallback.event.backend)},
-                                {"reason", Value(static_cast<int64_t>(fallback.event.reason))},
-                                {"reason_name", Value(std::string(reason_name(fallback.event.reason)))},
-                                {"message", Value(fallback.event.message)}}));
+    Report one = report_of(fallback.event);
+    one.set("stage", Value(fallback.stage));
+    list.push_back(Value(one));
   }
   return Value(list);
 }
@@ -153,8 +144,7 @@ Value fallbacks_report(const Pipeline& pipeline) {
 std::string fallbacks_text(const Pipeline& pipeline) {
   std::string text;
   for (const load::StageFallback& fallback : load::fallbacks_of(pipeline))
-    text += fmt::format("stage {}: region {} ran natively, not by {}: {}\n", shown(fallback.stage),
-                        shown(fallback.event.region), shown(fallback.event.backend), shown(fallback.event.message));
+    text += fmt::format("stage {}: {}", shown(fallback.stage), line_of(fallback.event));
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "executors/pipeline/pipeline.h"
+#include "tools/headrace/fallback_option.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/verbs.h"
 
@@ -14,7 +15,7 @@ struct StreamOptions {
   InputOptions inputs;
   int max_inflight = 0;  // 0: what the file says
   bool unpinned = false;
-  std::string fallback = "native";
+  FallbackOption fallback;
   std::string trace;  // the file that gets the trace; empty: none is recorded
 
   void add_to(CLI::App& verb);
