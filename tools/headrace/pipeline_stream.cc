@@ -134,8 +134,8 @@ std::optional<WrittenTrace> write_trace(Pipeline& pipeline, const StreamOptions&
 Value fallbacks_report(const Pipeline& pipeline) {
   Array<Value> list;
   for (const load::StageFallback& fallback : load::fallbacks_of(pipeline)) {
-    Report one = report_of(fallback.event);
-    one.set("stage", Value(fallback.stage));
+    Report one{{"stage", Value(fallback.stage)}};
+    for (const auto& [name, value] : report_of(fallback.event)) one.set(name, value);
     list.push_back(Value(one));
   }
   return Value(list);
