@@ -138,6 +138,13 @@ def _is_plain(name: object) -> bool:
     return isinstance(name, str) and name.isascii()
 
 
+def falls_back(fallback: str) -> bool:
+    """Whether regions run natively where their backend is missing or fails."""
+    if fallback not in ("native", "none"):
+        raise UserError(f"fallback: expected 'native' or 'none', got {fallback!r}")
+    return fallback == "native"
+
+
 def shapes(value: Mapping[str, Sequence[int]] | None) -> dict[str, tuple[int, ...]]:
     """Shapes by input."""
     example = 'shapes={"x": (1, 3, 224, 224)}'

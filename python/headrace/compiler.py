@@ -123,6 +123,7 @@ def compile(
     costs: str | PathLike[str] | None = None,
     plan: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
+    fallback: str = "native",
     cache: bool | str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compiles a model for this machine, in memory or to the file `output`.
@@ -168,6 +169,8 @@ def compile(
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
+    fallback : str
+        What happens to a region of another backend where that is missing here, or fails: as for `load`.
     cache : bool or path
         True, or a folder: another process that compiles the same model with the same options on this machine loads what
         this one compiled. None: as the environment variable HEADRACE_CACHE, which names a folder, says. Compiles with
@@ -219,6 +222,7 @@ def compile(
         "costs": "" if costs is None else _arguments.path(costs, "costs"),
         "plan": "" if plan is None else _arguments.path(plan, "plan"),
         "output": None if output is None else _arguments.path(output, "output"),
+        "falls_back": _arguments.falls_back(fallback),
     }
     with contextlib.nullcontext() if source is None else source.named():
         executor = _compile_cached(model if source is None else source.path, arguments, cache_of(cache))
@@ -259,7 +263,8 @@ def _is_cacheable(arguments: Mapping[str, Any]) -> bool:
     """Whether the key names all that decides the result: no other backends, no target but the native one's."""
     target = arguments["target"]
     is_native = target is None or target.kind.name == "llvm"
-    return is_native and not (arguments["backends"] or arguments["plan"] or arguments["output"])
+    is_plain = is_native and arguments["falls_back"]
+    return is_plain and not (arguments["backends"] or arguments["plan"] or arguments["output"])
 
 
 def load(
@@ -310,15 +315,13 @@ def load(
     if cpus is not None and (isinstance(cpus, str) or not isinstance(cpus, Iterable)):
         raise _core.UserError(f"cpus: expected a list of processors' numbers, got {_arguments.kind(cpus)}")
     processors = [] if cpus is None else [_arguments.integer(cpu, f"cpus[{i}]") for i, cpu in enumerate(cpus)]
-    if fallback not in ("native", "none"):
-        raise _core.UserError(f"fallback: expected 'native' or 'none', got {fallback!r}")
     return CompiledModel(
         _core.open_executor(
             name,
             program,
             _arguments.integer(threads, "threads"),
             processors,
-            falls_back=fallback == "native",
+            falls_back=_arguments.falls_back(fallback),
             region_timeout=_arguments.seconds(region_timeout, "region_timeout"),
             owns_threads=bool(own_threads),
         ),

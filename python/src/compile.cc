@@ -67,7 +67,8 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
 }
 
 // Code for another processor is written all the same. What comes back runs from the file.
-Compiled compile_and_open(driver::Model model, const std::string& path, const driver::CompileOptions& options) {
+Compiled compile_and_open(driver::Model model, const std::string& path, const driver::CompileOptions& options,
+                          bool falls_back) {
   driver::check_no_input(path, model.files, "the model");
   if (driver::module_format(path) != driver::ModuleFormat::kShared)
     throw_user_error(
@@ -79,7 +80,7 @@ Compiled compile_and_open(driver::Model model, const std::string& path, const dr
   const artifact::Program& program = *artifact::find_program(report.manifest, artifact::kDefaultProgram);
   if (const std::optional<Refusal> refusal = runtime::cpu_refusal(program, path))
     return Elsewhere{program, options.threads, refusal->message};
-  return open_executor(path, artifact::kDefaultProgram, options.threads);
+  return open_executor(path, artifact::kDefaultProgram, options.threads, {}, falls_back);
 }
 
 nb::list shape_of(const driver::ModelPort& port) {
@@ -164,7 +165,8 @@ void bind_compile(nb::module_& m) {
          const std::string& weights, const nb::object& target, const std::string& cpu, const std::string& features,
          int opt_level, int jobs, int threads, const std::vector<std::string>& disabled_passes,
          const std::vector<std::string>& backends, const nb::dict& backend_options, const std::string& plan,
-         const std::string& placement, const std::string& costs, const std::optional<std::string>& output) -> Compiled {
+         const std::string& placement, const std::string& costs, const std::optional<std::string>& output,
+         bool falls_back) -> Compiled {
         driver::LoadOptions load = load_options(shapes, dims, bound, weights);
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes, backends, backend_options,
@@ -176,16 +178,17 @@ void bind_compile(nb::module_& m) {
         const InterruptScope interruptible(&check_signals);
         load.backends = driver::possible_backends(options);
         driver::Model model = is_file ? driver::load_model(path, load) : driver::make_model(std::move(module));
-        if (output) return compile_and_open(std::move(model), *output, options);
+        if (output) return compile_and_open(std::move(model), *output, options, falls_back);
         return load::make_executor(driver::open_compiled(driver::compile_to_memory(std::move(model), options), path),
-                                   artifact::kDefaultProgram, {.threads = options.threads});
+                                   artifact::kDefaultProgram,
+                                   {.threads = options.threads, .fallback = fallback_of(falls_back)});
       },
       nb::arg("program"), nb::arg("shapes") = Shapes(), nb::arg("dims") = Dims(), nb::arg("bound") = nb::dict(),
       nb::arg("weights") = "", nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "",
       nb::arg("opt_level") = 3, nb::arg("jobs") = 0, nb::arg("threads") = 0,
       nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("backends") = std::vector<std::string>(),
       nb::arg("backend_options") = nb::dict(), nb::arg("plan") = "", nb::arg("placement") = "order",
-      nb::arg("costs") = "", nb::arg("output") = nb::none());
+      nb::arg("costs") = "", nb::arg("output") = nb::none(), nb::arg("falls_back") = true);
   m.def(
       "check_options",
       [](const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,

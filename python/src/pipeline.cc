@@ -735,7 +735,7 @@ void bind_making(nb::module_& m) {
          const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds,
          size_t max_unread) {
         return open_pipeline(path, functions, registered, function_command, max_inflight, is_pinned,
-                             falls_back ? executors::Fallback::native : executors::Fallback::none,
+                             fallback_of(falls_back),
                              options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds, max_unread));
       },
       nb::arg("path"), nb::arg("functions"), nb::arg("registered"), nb::arg("function_command"),

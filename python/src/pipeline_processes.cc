@@ -78,7 +78,7 @@ std::shared_ptr<StageCode> process_program_stage(const Programs& programs, bool 
                                  .any_rows = any_rows,
                                  .threads = threads,
                                  .cpus = cpus,
-                                 .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none};
+                                 .fallback = fallback_of(falls_back)};
   for (const auto& [path, program] : programs)
     chosen.programs.push_back({.file = std::make_shared<const Descriptor>(Descriptor::open(path).value_or_throw()),
                                .name = path,

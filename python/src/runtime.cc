@@ -48,6 +48,19 @@ NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& spec
   return to_ndarray(input, [&] { return fmt::format("input '{}'", specs[i].name); }, specs[i].dtype);
 }
 
+// Returns the level, as warnings count them, of the frame that called this package: 1 is the innermost.
+Py_ssize_t level_of_caller() {
+  const std::string package = nb::cast<std::string>(
+      nb::module_::import_("os.path").attr("dirname")(nb::module_::import_("headrace").attr("__file__")));
+  Py_ssize_t level = 1;
+  for (nb::object frame = nb::module_::import_("sys").attr("_getframe")(); !frame.is_none();
+       frame = frame.attr("f_back"), ++level) {
+    const auto file = nb::cast<std::string>(frame.attr("f_code").attr("co_filename"));
+    if (!file.starts_with(package + "/")) return level;
+  }
+  return level;
+}
+
 // Warns of each region that has fallen back to native code and was not warned of before, once for each executor.
 void warn_fallbacks(executors::Executor& executor) {
   constexpr const char* kNumWarned = "_num_warned";
@@ -59,7 +72,7 @@ void warn_fallbacks(executors::Executor& executor) {
   for (size_t i = num_warned; i < events.size(); ++i) {
     const std::string text = fmt::format("the region {} runs natively, not by {}: {}", events[i].region,
                                          events[i].backend, events[i].message);
-    if (PyErr_WarnEx(PyExc_RuntimeWarning, to_shown(text).c_str(), 1) != 0) throw nb::python_error();
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, to_shown(text).c_str(), level_of_caller()) != 0) throw nb::python_error();
   }
 }
 
@@ -222,7 +235,7 @@ std::shared_ptr<executors::Executor> executor_of(std::shared_ptr<const load::Art
                              {.threads = threads,
                               .cpus = std::move(cpus),
                               .pool = std::move(pool),
-                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none,
+                              .fallback = fallback_of(falls_back),
                               .region_timeout_seconds = region_timeout});
 }
 

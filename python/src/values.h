@@ -56,6 +56,10 @@ struct Elsewhere {
   std::string reason;
 };
 
+inline executors::Fallback fallback_of(bool falls_back) {
+  return falls_back ? executors::Fallback::native : executors::Fallback::none;
+}
+
 // Opens a program of an artifact. `cpus` may be empty; with `owns_threads` its threads are its own without them, too.
 std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
                                                    std::vector<int32_t> cpus = {}, bool falls_back = true,

@@ -311,16 +311,36 @@ def test_a_fallback_warns_once(program):
     with pytest.warns(RuntimeWarning, match="the region .* runs natively, not by warns: .*the chip is gone") as told:
         model(np.zeros(4, "float32"))
         model(np.zeros(4, "float32"))
-    assert len(told) == 1
+    assert [one.filename for one in told] == [__file__]
     again = hr.compile(program, backends=[name])
-    with pytest.warns(RuntimeWarning, match="the chip is gone"):
+    with pytest.warns(RuntimeWarning, match="the chip is gone") as told:
         again.run([np.zeros(4, "float32")])
+    assert told[0].filename == __file__
 
 
 def test_a_backend_that_cannot_load_warns_when_the_model_is_made(program):
     name = made("warns_early", supports=takes("exp"))  # its load fails
-    with pytest.warns(RuntimeWarning, match="it is never loaded"):
+    with pytest.warns(RuntimeWarning, match="it is never loaded") as told:
         hr.compile(program, backends=[name])
+    assert told[0].filename == __file__
+
+
+def test_without_fallback_the_backends_error_is_raised(program, tmp_path):
+    never = made("strict_early", supports=takes("exp"))  # its load fails
+    for output in (None, tmp_path / "strict.so"):
+        with pytest.raises(hr.UserError, match="strict_early"):
+            hr.compile(program, backends=[never], output=output, fallback="none")
+
+    def fail(name, inputs, outputs):
+        raise RuntimeError("the chip is gone")
+
+    name = made("strict", supports=takes("exp"), load=lambda self, data: fail)
+    model = hr.compile(program, backends=[name], fallback="none")
+    with pytest.raises(hr.UserError, match="the chip is gone"):
+        model(np.zeros(4, "float32"))
+    assert model.fallbacks == []
+    with pytest.raises(hr.UserError, match="fallback: expected 'native' or 'none', got False"):
+        hr.compile(program, fallback=False)
 
 
 def test_annotations_by_hand_are_regions_of_a_compile(tmp_path, capfd):

@@ -64,6 +64,17 @@ class BackendTables(unittest.TestCase):
                         text, wanted, f"{page} is stale; update it: {sys.argv[0]} --program {OPTIONS.program} --bless"
                     )
 
+    def test_patterns_are_named_in_both_forms(self) -> None:
+        (onednn,) = [row for row in report()["backends"] if row["name"] == "onednn"]
+        if onednn["missing"]:
+            self.skipTest("onednn cannot be used in this build")
+        names = onednn["patterns"]
+        self.assertEqual(names, ["onednn.gelu", "onednn.twice_gelu", "onednn.swish"])
+        command = [OPTIONS.program, "backend", "list", "--ops"]
+        said = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout
+        self.assertEqual(said.splitlines()[-1], f"patterns of onednn: {', '.join(names)}")
+        self.assertNotIn("patterns of ccompiler", said)
+
     def test_a_stale_table_differs(self) -> None:
         ops = [
             {"op": "add", "backends": {"a": {"taken": 2, "cases": 2}}},

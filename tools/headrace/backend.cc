@@ -2,6 +2,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iostream>
 
@@ -56,30 +57,41 @@ partition::Backends usable_backends(std::vector<std::vector<std::string>>& rows)
   return usable;
 }
 
-int list(const ListState& state, const Common& common) {
-  driver::register_all();
-  std::vector<std::vector<std::string>> rows;
-  const partition::Backends usable = usable_backends(rows);
-  std::map<std::string, std::vector<Claims>> claims;
-  if (state.ops) claims = conformance::claims_of(usable);
-  if (common.json) {
-    Array<Value> backends, ops;
-    for (const auto& row : rows)
-      backends.push_back(
-          Value(Report{{"name", Value(row[0])}, {"version", Value(row[1])}, {"missing", Value(row[3])}}));
-    for (const auto& [op, row] : claims) {
-      Report taken;
-      for (size_t i = 0; i < usable.size(); ++i)
-        taken.set(std::string(usable[i]->name()),
-                  Value(Report{{"taken", Value(row[i].taken)}, {"cases", Value(row[i].all)}}));
-      ops.push_back(Value(Report{{"op", Value(op)}, {"backends", Value(taken)}}));
+using ClaimsOfOps = std::map<std::string, std::vector<Claims>>;  // in the order of the backends
+
+// The names of a backend's patterns, in the order of their priority, where several forms of one count once; none for a
+// backend that cannot be used.
+Array<std::string> patterns_of(const std::string& name, const partition::Backends& usable) {
+  Array<std::string> names;
+  for (const auto& backend : usable) {
+    if (backend->name() != name) continue;
+    for (const partition::CompositePattern& pattern : backend->patterns()) {
+      if (std::find(names.begin(), names.end(), pattern.name) == names.end()) names.push_back(pattern.name);
     }
-    std::cout << to_json({{"backends", Value(backends)}, {"ops", Value(ops)}});
-    return HR_OK;
   }
-  rows.insert(rows.begin(), {"backend", "version", "patterns", "why it cannot be used"});
-  std::cout << to_table(rows);
-  if (!state.ops) return HR_OK;
+  return names;
+}
+
+Report report_of(const std::vector<std::vector<std::string>>& rows, const partition::Backends& usable,
+                 const ClaimsOfOps& claims) {
+  Array<Value> backends, ops;
+  for (const auto& row : rows)
+    backends.push_back(Value(Report{{"name", Value(row[0])},
+                                    {"version", Value(row[1])},
+                                    {"patterns", Value(patterns_of(row[0], usable))},
+                                    {"missing", Value(row[3])}}));
+  for (const auto& [op, row] : claims) {
+    Report taken;
+    for (size_t i = 0; i < usable.size(); ++i)
+      taken.set(std::string(usable[i]->name()),
+                Value(Report{{"taken", Value(row[i].taken)}, {"cases", Value(row[i].all)}}));
+    ops.push_back(Value(Report{{"op", Value(op)}, {"backends", Value(taken)}}));
+  }
+  return {{"backends", Value(backends)}, {"ops", Value(ops)}};
+}
+
+// Prints how often each backend takes each op, and the chains of ops that each takes as one.
+void print_ops(const partition::Backends& usable, const ClaimsOfOps& claims) {
   std::vector<std::vector<std::string>> table{{"op"}};
   for (const auto& backend : usable) table[0].emplace_back(backend->name());
   for (const auto& [op, row] : claims) {
@@ -87,6 +99,26 @@ int list(const ListState& state, const Common& common) {
     for (const Claims& one : row) table.back().push_back(conformance::to_text(one));
   }
   std::cout << '\n' << to_table(table);
+  for (const auto& backend : usable) {
+    const Array<std::string> names = patterns_of(std::string(backend->name()), usable);
+    if (!names.empty())
+      print_out("\npatterns of {}: {}\n", backend->name(), shown(fmt::format("{}", fmt::join(names, ", "))));
+  }
+}
+
+int list(const ListState& state, const Common& common) {
+  driver::register_all();
+  std::vector<std::vector<std::string>> rows;
+  const partition::Backends usable = usable_backends(rows);
+  ClaimsOfOps claims;
+  if (state.ops) claims = conformance::claims_of(usable);
+  if (common.json) {
+    std::cout << to_json(report_of(rows, usable, claims));
+    return HR_OK;
+  }
+  rows.insert(rows.begin(), {"backend", "version", "patterns", "why it cannot be used"});
+  std::cout << to_table(rows);
+  if (state.ops) print_ops(usable, claims);
   return HR_OK;
 }
 

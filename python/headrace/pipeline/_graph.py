@@ -279,7 +279,7 @@ class Graph:
             "cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus],
             "threads": threads,
             "replicas": replicas,
-            "falls_back": _falls_back(fallback),
+            "falls_back": _arguments.falls_back(fallback),
         }
         if not 1 <= _arguments.integer(replicas, "replicas") <= _core.MOST_REPLICAS:
             raise UserError(f"replicas is {replicas}; a stage has from 1 to {_core.MOST_REPLICAS}")
@@ -680,7 +680,7 @@ def load(
         function_command=_processes.function_command,
         max_inflight=max_inflight,
         is_pinned=bool(pinned),
-        falls_back=_falls_back(fallback),
+        falls_back=_arguments.falls_back(fallback),
         **run_options(when_full, failures_in_row, probe_seconds, stop_seconds, max_unread),
     )
     return Pipeline(native, None)
@@ -703,12 +703,6 @@ def run_options(
         "probe_seconds": _arguments.seconds(probe_seconds, "probe_seconds"),
         "stop_seconds": _arguments.seconds(stop_seconds, "stop_seconds"),
     }
-
-
-def _falls_back(fallback: str) -> bool:
-    if fallback not in ("native", "none"):
-        raise UserError(f"fallback: expected 'native' or 'none', got {fallback!r}")
-    return fallback == "native"
 
 
 @contextmanager

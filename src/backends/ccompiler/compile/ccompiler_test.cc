@@ -148,6 +148,23 @@ TEST(CCompiler, SharedNodesAreComputedOnce) {
   EXPECT_THAT(text, Not(HasSubstr("f_2(")));
 }
 
+// Calls of one op, type and shape have one function; another shape, order of broadcasting or type has its own.
+TEST(CCompiler, EqualCallsHaveOneFunction) {
+  const std::string text =
+      region_text(source("def @f(%a: Tensor[(4), int32], %b: Tensor[(2, 4), int32], %c: Tensor[(4), float32]) {\n"
+                         "  let %s = add(%a, %a); let %t = add(%s, %a); let %u = add(%a, %b); let %v = add(%b, %a);\n"
+                         "  let %w = add(%v, %s); (%t, %u, %w, add(%c, %c), subtract(%t, %a)) }\n"))
+          .value_or_throw()
+          .text;
+  int functions = 0;
+  for (size_t at = text.find("static void f_"); at != std::string::npos; at = text.find("static void f_", at + 1))
+    ++functions;
+  EXPECT_EQ(functions, 5);  // add of two (4), (4) to (2, 4) and the other way round, add of float32, and subtract
+  for (const char* call : {"  f_0(i0, i0, ", "  f_0((int32_t*)(workspace + 0), i0, o0);", "  f_1(i0, i1, o1);",
+                           "  f_2(i1, i0, ", "  f_3(i2, i2, o3);", "  f_4(o0, i0, o4);"})
+    EXPECT_THAT(text, HasSubstr(call));
+}
+
 TEST(CCompiler, EachNoHasItsReason) {
   const std::vector<std::tuple<std::string, hr_reason, std::string>> cases = {
       {"def @f(%a: Tensor[(4), float32]) { nn.softmax(%a) }", HR_REASON_OP_UNSUPPORTED, "no C text for this op"},

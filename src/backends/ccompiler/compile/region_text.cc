@@ -171,10 +171,10 @@ class Writer {
     for (const Expr& arg : call.args) operands.push_back(tensors_of_.at(arg.get()).at(0));
     Tensor result = tensor_of(call.checked_type());
     result.call = calls_.size();
-    functions_ += call_function(call, operands, result);
     for (const size_t operand : operands) last_use_[operand] = calls_.size();
     tensors_of_[&call] = {tensors_.size()};
-    calls_.push_back({.operands = operands, .result = tensors_.size()});
+    calls_.push_back(
+        {.function = function_of(call, operands, result), .operands = operands, .result = tensors_.size()});
     tensors_.push_back(std::move(result));
     return std::nullopt;
   }
@@ -192,7 +192,16 @@ class Writer {
     return text.empty() ? "0" : text;
   }
 
-  std::string call_function(const CallNode& call, const Tensors& operands, const Tensor& result) const {
+  // Returns the number of the function that computes the call, and writes it where no equal call has it already.
+  size_t function_of(const CallNode& call, const Tensors& operands, const Tensor& result) {
+    const std::string text = parameters_and_loops(call, operands, result);
+    const auto [entry, is_new] = function_numbers_.try_emplace(text, function_numbers_.size());
+    if (is_new)
+      functions_ += fmt::format("/* {} */\nstatic void {}_{}{}", call.as_op()->name, name_, entry->second, text);
+    return entry->second;
+  }
+
+  std::string parameters_and_loops(const CallNode& call, const Tensors& operands, const Tensor& result) const {
     std::string params, elements[2];
     const bool is_flat = std::all_of(operands.begin(), operands.end(),
                                      [&](size_t operand) { return tensors_[operand].shape == result.shape; });
@@ -203,8 +212,7 @@ class Writer {
       elements[k] = fmt::format("{}[{}]", letter, is_flat ? "i0" : index_text(operand.shape, result.shape));
     }
     const Shape loops = is_flat ? Shape{num_elements(result.shape)} : result.shape;
-    std::string text = fmt::format("/* {} */\nstatic void {}_{}({}{}* y) {{\n", call.as_op()->name, name_, result.call,
-                                   params, c_type(result.dtype));
+    std::string text = fmt::format("({}{}* y) {{\n", params, c_type(result.dtype));
     std::string indent = "  ";
     for (size_t d = 0; d < loops.size(); ++d, indent += "  ")
       text += fmt::format("{0}for (int64_t i{1} = 0; i{1} < {2}; ++i{1})\n", indent, d, loops[d]);
@@ -251,12 +259,13 @@ class Writer {
   }
 
   struct Call {
+    size_t function;
     Tensors operands;
     size_t result;
   };
 
   std::string call_text(const Call& call) const {
-    std::string text = fmt::format("{}_{}(", name_, tensors_[call.result].call);
+    std::string text = fmt::format("{}_{}(", name_, call.function);
     for (const size_t operand : call.operands) text += tensors_[operand].name + ", ";
     return text + tensors_[call.result].name + ");";
   }
@@ -274,8 +283,9 @@ class Writer {
   const relay::FunctionNode& function_;
   std::vector<Tensor> tensors_;
   std::unordered_map<const Object*, Tensors> tensors_of_;
-  std::unordered_map<const Object*, Expr> let_values_;  // by variable
-  std::unordered_map<size_t, size_t> last_use_;         // the last call that reads a tensor
+  std::unordered_map<const Object*, Expr> let_values_;        // by variable
+  std::unordered_map<size_t, size_t> last_use_;               // the last call that reads a tensor
+  std::unordered_map<std::string, size_t> function_numbers_;  // by parameters and loops
   std::vector<Call> calls_;
   Tensors outputs_;
   size_t num_inputs_ = 0, num_constants_ = 0;

@@ -1,4 +1,4 @@
-// Writes a region as C: a function for each call, and one that calls them in order on planned memory.
+// Writes a region as C: a function for each different call, and one that calls them in order on planned memory.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct RegionText {
 };
 
 // Writes the region, named f, as the functions
-//   f_k(a, b, y)                  for each call k
+//   f_k(a, b, y)                  for each different call: one of an op, its types and its shapes
 //   f_(inputs, outputs, workspace)
 //                                 all of it, on plain pointers; `workspace` has workspace_bytes, aligned to
 //                                 HR_ALIGNMENT
