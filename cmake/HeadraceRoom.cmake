@@ -248,7 +248,7 @@ endfunction()
 function(headrace_script_test name script)
   if(HEADRACE_BUILD_TESTS AND (ARGN OR NOT HEADRACE_SANITIZE))
     add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/${script} ${ARGN})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   endif()
 endfunction()
 

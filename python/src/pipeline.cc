@@ -705,42 +705,42 @@ void bind_plan(nb::module_& m) {
       .def_ro("max_inflight", &PipelinePlan::max_inflight);
 }
 
-PipelineOptions options_of(size_t max_inflight, const std::string& when_full, uint64_t failures_in_row,
-                           double probe_seconds, double stop_seconds, size_t max_unread) {
-  return {.max_inflight = max_inflight,
-          .max_unread = max_unread,
+// Options of a running pipeline, as Python checked them.
+PipelineOptions make_options(const std::string& when_full, uint64_t failures_in_row, double probe_seconds,
+                             double stop_seconds, size_t max_unread, bool warms_up, bool starts) {
+  return {.max_unread = max_unread,
           .when_full = when_full == "reject"        ? WhenFull::reject
                        : when_full == "drop_oldest" ? WhenFull::drop_oldest
                                                     : WhenFull::wait,
           .failures_in_row = failures_in_row,
           .probe_seconds = probe_seconds,
-          .stop_seconds = stop_seconds};
+          .stop_seconds = stop_seconds,
+          .warms_up = warms_up,
+          .starts = starts};
 }
 
 void bind_making(nb::module_& m) {
+  nb::class_<PipelineOptions>(m, "PipelineOptions", "How a pipeline runs.");
+  m.def("make_pipeline_options", &make_options, nb::arg("when_full"), nb::arg("failures_in_row"),
+        nb::arg("probe_seconds"), nb::arg("stop_seconds"), nb::arg("max_unread"), nb::arg("warms_up"),
+        nb::arg("starts"));
   m.def(
       "make_pipeline",
-      [](const artifact::PipelinePlan& plan, const Codes& codes, const std::string& when_full, uint64_t failures_in_row,
-         double probe_seconds, double stop_seconds, size_t max_unread) {
-        return make_pipeline(plan, codes,
-                             options_of(static_cast<size_t>(std::max(plan.max_inflight, 0)), when_full, failures_in_row,
-                                        probe_seconds, stop_seconds, max_unread));
+      [](const artifact::PipelinePlan& plan, const Codes& codes, PipelineOptions options) {
+        options.max_inflight = static_cast<size_t>(std::max(plan.max_inflight, 0));
+        return make_pipeline(plan, codes, options);
       },
-      nb::arg("plan"), nb::arg("codes"), nb::arg("when_full"), nb::arg("failures_in_row"), nb::arg("probe_seconds"),
-      nb::arg("stop_seconds"), nb::arg("max_unread"));
+      nb::arg("plan"), nb::arg("codes"), nb::arg("options"));
   m.def(
       "open_pipeline",
       [](const std::string& path, const nb::dict& functions, const nb::dict& registered,
          const nb::object& function_command, std::optional<size_t> max_inflight, bool is_pinned, bool falls_back,
-         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds,
-         size_t max_unread) {
+         const PipelineOptions& options) {
         return open_pipeline(path, functions, registered, function_command, max_inflight, is_pinned,
-                             fallback_of(falls_back),
-                             options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds, max_unread));
+                             fallback_of(falls_back), options);
       },
       nb::arg("path"), nb::arg("functions"), nb::arg("registered"), nb::arg("function_command"),
-      nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("falls_back"), nb::arg("when_full"),
-      nb::arg("failures_in_row"), nb::arg("probe_seconds"), nb::arg("stop_seconds"), nb::arg("max_unread"));
+      nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("falls_back"), nb::arg("options"));
   m.def("save_pipeline", &save, nb::arg("plan"), nb::arg("models"), nb::arg("first_values"), nb::arg("path"));
   m.attr("MOST_IN_FLIGHT") = artifact::kMostInFlight;
   m.def("read_pipeline_plan", &read_plan, nb::arg("path"));
@@ -770,6 +770,16 @@ void bind_pipeline(nb::module_& m) {
       .def("submit", &submit, nb::arg("inputs"), nb::arg("timeout").none(), nb::arg("deadline").none(),
            nb::arg("keeps_inputs"), nb::arg("is_pushed"))
       .def("next", &next, nb::arg("timeout").none(), nb::arg("in_order"))
+      .def("start",
+           [](PythonPipeline& self) -> nb::object {
+             try {
+               GilReleased released;
+               self.pipeline->start();
+             } catch (const RefusedError& refused) {
+               return nb::make_tuple(refused.kind(), to_shown(refused.message()));
+             }
+             return nb::none();
+           })
       .def_prop_ro("state", [](const PythonPipeline& self) { return state_name(self.pipeline->state()); })
       .def("set_params",
            [](PythonPipeline& self, const std::string& group, const std::map<std::string, NDArray>& values) {

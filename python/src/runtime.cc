@@ -294,6 +294,7 @@ void bind_loaders(nb::module_& m) {
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::arg("cpus") = std::vector<int32_t>(), nb::arg("falls_back") = true,
         nb::arg("region_timeout") = 0.0, nb::arg("owns_threads") = false, nb::call_guard<GilReleased>());
+  m.def("caller_level", &level_of_caller, "The stacklevel of a warning for who called this package.");
   m.def("system_lib", &runtime::system_lib, nb::arg("prefix"), "The functions that the process has registered.");
 }
 

@@ -87,6 +87,29 @@ def test_a_stage_on_its_backend_falls_back_nowhere(files: dict[str, Path]) -> No
             assert pipe.metrics()["stages"][0]["backend"] == NAME
 
 
+def test_a_warm_up_finds_the_backend_that_fails(files: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def load(self: Adds, data: bytes) -> Any:
+        def run(name: str, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
+            calls.append(inputs[0].tolist())
+            raise RuntimeError("the chip is gone")
+
+        return run
+
+    monkeypatch.setattr(Adds, "load", load)
+    with pytest.warns(RuntimeWarning, match="the chip is gone") as told:
+        pipe = pipeline.load(files["thread"], warm_up=True)
+    assert told[0].filename == __file__
+    with pipe:
+        (event,) = pipe.fallbacks
+        assert "the chip is gone" in event["message"]
+        np.testing.assert_array_equal(pipe.submit(INPUT).wait(30).numpy(), 2 * INPUT)
+    assert calls == [np.zeros_like(INPUT).tolist()]
+    with pytest.raises(hr.UserError, match=r"stage 'detect' failed on zeros, before the first request: .*chip is gone"):
+        pipeline.load(files["thread"], warm_up=True, fallback="none")
+
+
 @pytest.mark.parametrize("name", ["thread", "process", "batch"])
 def test_a_missing_backend_is_reported(name: str, files: dict[str, Path]) -> None:
     shape = (1, 3) if name == "batch" else INPUT.shape

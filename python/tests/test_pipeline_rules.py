@@ -128,7 +128,11 @@ def test_states_follow_the_life_of_a_pipeline() -> None:
         gate.wait(30)
         return x
 
-    pipe = pipeline.chain([wait], failures_in_row=2)
+    pipe = pipeline.chain([wait], failures_in_row=2, start=False)
+    assert pipe.state == "built"
+    with pytest.raises(pipeline.PipelineNotStarted, match=r"takes no requests before start\(\)"):
+        pipe.submit(1)
+    pipe.start()
     assert pipe.state == "running"
     for _ in range(2):
         assert pipe.submit(0).exception(10) is not None
@@ -154,6 +158,25 @@ def test_states_follow_the_life_of_a_pipeline() -> None:
     assert stuck.state == "failed"
     gate.set()
     assert stuck.stop(timeout=10) == []
+
+
+def test_a_pipeline_that_is_stopped_does_not_start() -> None:
+    pipe = pipeline.chain([abs], start=False)
+    pipe.stop()
+    assert pipe.state == "stopped"
+    with pytest.raises(pipeline.PipelineStopped, match="cannot be started"):
+        pipe.start()
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_a_warm_up_is_no_request(isolation: str, tmp_path: Path) -> None:
+    (tmp_path / "exp.relay").write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { exp(%x) }\n')
+    hr.compile(tmp_path / "exp.relay", output=tmp_path / "exp.so")
+    stage = pipeline.Stage(tmp_path / "exp.so", isolation=isolation, replicas=2)
+    with pipeline.chain([stage, pipeline.Stage(lambda x: x, outputs=["y"])], warm_up=True) as pipe:
+        assert pipe.state == "running"
+        assert [one["items"] for one in pipe.metrics()["stages"]] == [0, 0]
+        np.testing.assert_allclose(pipe.submit(np.zeros(4, "float32")).wait(), np.ones(4))
 
 
 def test_no_call_waits_longer_than_its_timeout() -> None:

@@ -78,6 +78,7 @@ void StreamOptions::add_to(CLI::App& verb) {
                         "Requests that may be in the pipeline at once (0: as the file says)"),
         {0, artifact::kMostInFlight, 16});
   verb.add_flag("--unpinned", unpinned, "Let threads run on any processors, not on those that the file names");
+  verb.add_flag("--warm-up", warm_up, "Call each program once on zeros before the first request");
   fallback.add_to(verb);
   takes_path(
       verb.add_option("--trace", trace,
@@ -94,7 +95,8 @@ void refuse_model_for_stream(const std::string& path) {
 std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
   refuse_model_for_stream(options.path);
   if (options.inputs.has_images()) watch_for_interruptions();  // before the pipeline starts threads
-  load::PipelineFileOptions chosen{.is_pinned = !options.unpinned,
+  load::PipelineFileOptions chosen{.pipeline = {.warms_up = options.warm_up},
+                                   .is_pinned = !options.unpinned,
                                    .fallback = options.fallback.read(),
                                    .make_program_stage = &executors::pipeline::isolation::make_program_stage,
                                    .place_stages = &devices::place_stages};

@@ -15,6 +15,7 @@ struct StreamOptions {
   InputOptions inputs;
   int max_inflight = 0;  // 0: what the file says
   bool unpinned = false;
+  bool warm_up = false;
   FallbackOption fallback;
   std::string trace;  // the file that gets the trace; empty: none is recorded
 

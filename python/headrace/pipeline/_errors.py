@@ -12,6 +12,7 @@ __all__ = [
     "PipelineBroken",
     "PipelineError",
     "PipelineFull",
+    "PipelineNotStarted",
     "PipelineStopped",
     "StageFailed",
     "StageLost",
@@ -76,6 +77,10 @@ class PipelineFull(PipelineError):
 
 class PipelineBroken(PipelineError):
     """A stage keeps failing, so requests are refused; `Pipeline.reset` ends that, or a probe that succeeds."""
+
+
+class PipelineNotStarted(PipelineError):
+    """The pipeline is built, and `Pipeline.start` starts it."""
 
 
 class PipelineStopped(PipelineError):

@@ -414,6 +414,8 @@ class Graph:
         probe_seconds: float = 1.0,
         stop_seconds: float = 5.0,
         max_unread: int = 0,
+        warm_up: bool = False,
+        start: bool = True,
     ) -> Pipeline:
         """Makes a running pipeline.
 
@@ -432,6 +434,12 @@ class Graph:
         max_unread : int
             How many tickets may hold results that were not read, besides the requests in the pipeline; `submit` treats
             more as a full pipeline. 0: any number, whose memory is yours. A ticket that is dropped holds none.
+        warm_up : bool
+            Each program is called once on zeros, in the thread of its stage, before the pipeline takes requests, so
+            that the first requests are as fast as later ones, and a backend that fails does so now. Functions are not
+            called.
+        start : bool
+            False: the pipeline is built, with all of its memory, and `Pipeline.start` starts it.
 
         Raises
         ------
@@ -442,7 +450,9 @@ class Graph:
         native = _core.make_pipeline(
             plan=plan,
             codes=[entry.codes for entry in self._stages],
-            **run_options(when_full, failures_in_row, probe_seconds, stop_seconds, max_unread),
+            options=run_options(
+                when_full, failures_in_row, probe_seconds, stop_seconds, max_unread, warm_up=warm_up, start=start
+            ),
         )
         built = self._copy()
         pipeline = Pipeline(native, lambda path: built.save(path, max_inflight=max_inflight))
@@ -633,6 +643,8 @@ def load(
     probe_seconds: float = 1.0,
     stop_seconds: float = 5.0,
     max_unread: int = 0,
+    warm_up: bool = False,
+    start: bool = True,
 ) -> Pipeline:
     """Starts the pipeline of a file that `Graph.save`, `Pipeline.save` or `headrace pipeline split` wrote.
 
@@ -651,7 +663,7 @@ def load(
         with a warning, and `Pipeline.fallbacks` says so; "none" raises the error, with the stage and the file.
     max_inflight : int, optional
         As for `Graph.build`; None takes what the file says.
-    when_full, failures_in_row, probe_seconds, stop_seconds, max_unread
+    when_full, failures_in_row, probe_seconds, stop_seconds, max_unread, warm_up, start
         As for `Graph.build`.
 
     Returns
@@ -681,14 +693,23 @@ def load(
         max_inflight=max_inflight,
         is_pinned=bool(pinned),
         falls_back=_arguments.falls_back(fallback),
-        **run_options(when_full, failures_in_row, probe_seconds, stop_seconds, max_unread),
+        options=run_options(
+            when_full, failures_in_row, probe_seconds, stop_seconds, max_unread, warm_up=warm_up, start=start
+        ),
     )
     return Pipeline(native, None)
 
 
 def run_options(
-    when_full: str, failures_in_row: int, probe_seconds: float, stop_seconds: float, max_unread: int = 0
-) -> dict[str, Any]:
+    when_full: str,
+    failures_in_row: int,
+    probe_seconds: float,
+    stop_seconds: float,
+    max_unread: int,
+    *,
+    warm_up: bool,
+    start: bool,
+) -> Any:
     """The options of a running pipeline, checked, as the runtime takes them."""
     if when_full not in ("wait", "reject", "drop_oldest"):
         raise UserError(f"when_full is {when_full!r}; it is 'wait', 'reject' or 'drop_oldest'")
@@ -696,13 +717,15 @@ def run_options(
         raise UserError(f"failures_in_row is {failures_in_row}; 0 never refuses, and 1 is the least that does")
     if _arguments.integer(max_unread, "max_unread") < 0:
         raise UserError(f"max_unread is {max_unread}; 0 allows any number, and 1 is the least limit")
-    return {
-        "when_full": when_full,
-        "max_unread": int(max_unread),
-        "failures_in_row": int(failures_in_row),
-        "probe_seconds": _arguments.seconds(probe_seconds, "probe_seconds"),
-        "stop_seconds": _arguments.seconds(stop_seconds, "stop_seconds"),
-    }
+    return _core.make_pipeline_options(
+        when_full=when_full,
+        failures_in_row=int(failures_in_row),
+        probe_seconds=_arguments.seconds(probe_seconds, "probe_seconds"),
+        stop_seconds=_arguments.seconds(stop_seconds, "stop_seconds"),
+        max_unread=int(max_unread),
+        warms_up=bool(warm_up),
+        starts=bool(start),
+    )
 
 
 @contextmanager

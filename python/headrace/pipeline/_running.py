@@ -128,7 +128,7 @@ class Pipeline:
                 f"stage '{one['stage']}': region {one['region']} runs natively, not by {one['backend']}: "
                 f"{one['message']}",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=_core.caller_level(),
             )
 
     @property
@@ -153,8 +153,21 @@ class Pipeline:
 
     @property
     def state(self) -> str:
-        """ "running", "degraded" (a stage keeps failing), "draining", "stopped" or "failed" (a call did not return)."""
+        """ "built", "running", "degraded" (a stage keeps failing), "draining", "stopped" or "failed".
+
+        It is "failed" where it was stopped and a call did not return.
+        """
         return self._native.state
+
+    def start(self) -> None:
+        """Starts a pipeline that was built with start=False; returns when its programs have warmed up, if they do.
+
+        Nothing happens where it was started before. Raises UserError for a program that fails on zeros, which stops the
+        pipeline, and PipelineStopped for one that is stopped.
+        """
+        refused = self._native.start()
+        if refused is not None:
+            raise refusal(*refused)
 
     def submit(
         self,
@@ -179,7 +192,7 @@ class Pipeline:
 
         Raises
         ------
-        PipelineFull, PipelineBroken, PipelineStopped
+        PipelineFull, PipelineBroken, PipelineNotStarted, PipelineStopped
             The request was not taken.
         UserError
             An input does not fit; the message names it.

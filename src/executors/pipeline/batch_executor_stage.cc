@@ -61,6 +61,7 @@ class BatchExecutorStage final : public BatchStageCode {
     }
     return events;
   }
+  bool is_program() const override { return true; }
   void add_memory(MemoryUse& memory) const override {
     for (const BatchedProgram& program : programs_) {
       program.executor->add_memory(memory);

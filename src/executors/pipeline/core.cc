@@ -88,6 +88,17 @@ bool Core::is_forked() const { return process_ != runtime::process_generation();
 
 // ---- Submission.
 
+void Core::check_not_forked() const {
+  if (is_forked())
+    throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
+}
+
+void Core::check_takes_requests() const {
+  check_not_forked();
+  if (state() == State::built)
+    throw RefusedError("PipelineNotStarted", "the pipeline is built, and takes no requests before start()");
+}
+
 Value Core::take_input(size_t index, const Value& value, bool keeps_inputs) {
   const Port& port = spec_.inputs[index];
   if (port.is_any) return value;
@@ -122,8 +133,7 @@ void Core::check_params() const {
 
 std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued,
                                       std::shared_ptr<Unread>* unread) {
-  if (is_forked())
-    throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
+  check_takes_requests();
   check_params();
   if (options.deadline.has_value() || watch_period_.has_value()) watch_->start();
   // Not by make_shared: a timer for its deadline keeps the block of counts, and not the memory of the request.
@@ -170,8 +180,7 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
 }
 
 uint64_t Core::set_params(const std::string& group, const std::map<std::string, NDArray>& values) {
-  if (is_forked())
-    throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
+  check_not_forked();
   const bool is_known = std::any_of(spec_.params.begin(), spec_.params.end(),
                                     [&](const ParamSpec& param) { return param.group == group; });
   if (!is_known) throw_user_error("the pipeline has no parameter group '{}'", group);

@@ -15,6 +15,7 @@ namespace headrace::executors::pipeline {
 class Core : public std::enable_shared_from_this<Core> {
  public:
   Core(PipelineSpec spec, const PipelineOptions& options);
+  void prepare();
   void start();
 
   // Sets `unread` where the outcomes of tickets are counted until they are read.
@@ -55,11 +56,18 @@ class Core : public std::enable_shared_from_this<Core> {
     uint64_t first_event = 0;               // first one that the trace includes
     std::vector<Waiting> reasons;           // why each stage waits, while the thread sleeps
     std::thread thread;
-    bool has_begun = false;  // set before any other thread looks
-    bool has_ended = false;  // guarded by threads_mutex_
+    bool has_begun = false;  // guarded by threads_mutex_, as what follows
+    bool is_warm = false;
+    Failure warm_up_failure = {};  // its cause is null if the stages worked
+    bool has_ended = false;
   };
 
   void make_workers();
+  void start_threads();
+  void wait_until_warm();
+  void warm_up(Worker& worker);
+  void check_not_forked() const;
+  void check_takes_requests() const;
   void number_lanes();
   Trace read_trace() const;
   void note_rest(Worker& worker, Clock::time_point start, Clock::time_point end);
@@ -105,14 +113,16 @@ class Core : public std::enable_shared_from_this<Core> {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::optional<std::chrono::nanoseconds> watch_period_;
   std::unique_ptr<Watch> watch_;
+  std::mutex start_mutex_;  // one thread starts the others
+  std::atomic<bool> has_started_ = false;
   std::atomic<bool> is_stopping_ = false;
   std::atomic<bool> is_draining_ = false;
   std::atomic<bool> has_failed_ = false;  // a thread had not ended when it was last waited for
   std::timed_mutex stop_mutex_;           // one thread joins the others
   mutable std::mutex threads_mutex_;
-  std::condition_variable thread_ended_;
+  std::condition_variable thread_changed_;
   int spin_rounds_ = 0;
-  Clock::time_point started_ = Clock::now();
+  std::atomic<Clock::time_point> started_ = Clock::now();
   std::atomic<uint64_t> submitted_ = 0, refused_ = 0;
   static constexpr size_t kSuccess = 7;                         // follows the last FailureKind
   std::array<std::atomic<uint64_t>, kSuccess + 1> outcomes_{};  // by FailureKind

@@ -54,7 +54,8 @@ PipelineMetrics Core::metrics() const {
       .refused = refused_.load(std::memory_order_relaxed),
       .in_flight = entrance_.num_taken(),
       .waiting = entrance_.num_waiting(),
-      .elapsed_ns = static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - started_).count()),
+      .elapsed_ns = static_cast<uint64_t>(
+          std::chrono::nanoseconds(Clock::now() - started_.load(std::memory_order_relaxed)).count()),
       .latency = durations_of(latency_),
   };
   for (const std::unique_ptr<Stage>& stage : flow_->stages()) metrics.stages.push_back(metrics_of(*stage));

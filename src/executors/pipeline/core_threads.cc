@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "executors/pipeline/core.h"
 #include "executors/pipeline/wait_on.h"
+#include "executors/pipeline/warm_up.h"
 #include "runtime/processors.h"
 
 namespace headrace::executors::pipeline {
@@ -44,7 +45,7 @@ void Core::make_workers() {
   spin_rounds_ = threads <= runtime::num_processors() ? kSpins : 0;
 }
 
-void Core::start() {
+void Core::prepare() {
   const auto with_core = [weak = weak_from_this()](auto action) {
     const std::shared_ptr<Core> core = weak.lock();
     if (core == nullptr) return;
@@ -60,28 +61,77 @@ void Core::start() {
         return goes_on;
       },
       watch_period_);
-  started_ = Clock::now();
+}
+
+void Core::start() {
+  check_not_forked();
+  const std::lock_guard turn(start_mutex_);
+  if (has_started_.load(std::memory_order_acquire)) return;
+  start_threads();
+  if (options_.warms_up) wait_until_warm();
+  started_.store(Clock::now(), std::memory_order_relaxed);
+  has_started_.store(true, std::memory_order_release);
+}
+
+void Core::start_threads() {
+  std::unique_lock turn(stop_mutex_);  // stop() joins all threads, or finds none
+  if (state() != State::built) throw RefusedError("PipelineStopped", "the pipeline is stopped, and cannot be started");
   try {
     for (const std::unique_ptr<Worker>& worker : workers_) {
       worker->thread = std::thread([core = shared_from_this(), worker = worker.get()] { core->work(*worker); });
+      const std::lock_guard lock(threads_mutex_);
       worker->has_begun = true;
     }
   } catch (const std::system_error& error) {
+    turn.unlock();
     stop({});
     throw_user_error("the pipeline needs {} threads and the system refuses: {}", workers_.size(), error.what());
   }
 }
 
+void Core::wait_until_warm() {
+  Failure failure;
+  std::unique_lock lock(threads_mutex_);
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    thread_changed_.wait(lock, [&] { return worker->is_warm; });
+    if (!failure.cause) failure = worker->warm_up_failure;
+  }
+  lock.unlock();
+  if (failure.cause) {
+    stop({});
+    throw_user_error("stage '{}' failed on zeros, before the first request: {}", failure.stage, failure.cause->message);
+  }
+  if (is_stopping_.load(std::memory_order_acquire))
+    throw RefusedError("PipelineStopped", "the pipeline was stopped while it warmed up");
+}
+
 void Core::work(Worker& worker) {
   own_core = this;
   runtime::move_this_thread(spec_.groups[worker.group].cpus);
+  if (options_.warms_up) warm_up(worker);
   Clock::time_point now = Clock::now();
   while (!is_stopping_.load(std::memory_order_acquire)) {
     if (!run_stages(worker, now)) rest(worker, now);
   }
   const std::lock_guard lock(threads_mutex_);
   worker.has_ended = true;
-  thread_ended_.notify_all();
+  thread_changed_.notify_all();
+}
+
+void Core::warm_up(Worker& worker) {
+  Failure failure;
+  for (Stage* stage : worker.stages) {
+    if (failure.cause || is_stopping_.load(std::memory_order_acquire)) break;
+    Replica& replica = *stage->replicas[worker.replica];
+    replica.running_since.store(nanoseconds_of(Clock::now()), std::memory_order_release);
+    failure.cause = pipeline::warm_up(*replica.code);
+    replica.running_since.store(0, std::memory_order_release);
+    failure.stage = stage->spec.name;
+  }
+  const std::lock_guard lock(threads_mutex_);
+  worker.warm_up_failure = std::move(failure);
+  worker.is_warm = true;
+  thread_changed_.notify_all();
 }
 
 // Lets each stage take a token if it can, in the order in which a request passes them.
@@ -164,6 +214,7 @@ State Core::state() const {
   if (has_failed_.load(std::memory_order_acquire)) return State::failed;
   if (is_stopping_.load(std::memory_order_acquire)) return State::stopped;
   if (is_draining_.load(std::memory_order_acquire)) return State::draining;
+  if (!has_started_.load(std::memory_order_acquire)) return State::built;
   return breaker_.is_open() ? State::degraded : State::running;
 }
 
@@ -227,7 +278,7 @@ std::vector<std::string> Core::join(Until until) {
     if (!worker->thread.joinable()) continue;
     std::unique_lock lock(threads_mutex_);
     const auto has_ended = [&] { return worker->has_ended; };
-    if (!wait_on(thread_ended_, lock, until, has_ended)) continue;
+    if (!wait_on(thread_changed_, lock, until, has_ended)) continue;
     lock.unlock();
     worker->thread.join();
   }

@@ -13,8 +13,7 @@ void Core::number_lanes() {
 }
 
 void Core::start_trace() {
-  if (is_forked())
-    throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
+  check_not_forked();
   const std::lock_guard lock(trace_mutex_);
   if (is_tracing_) throw_user_error("the pipeline records a trace already; stop that one first");
   for (const std::unique_ptr<Worker>& worker : workers_) {

@@ -23,6 +23,7 @@ class ExecutorStage final : public StageCode {
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
+  bool is_program() const override { return true; }
   void add_memory(MemoryUse& memory) const override { executor_->add_memory(memory); }
   std::vector<FallbackEvent> fallbacks() const override { return executor_->fallbacks(); }
 

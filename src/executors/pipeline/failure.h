@@ -48,7 +48,8 @@ class RequestError : public Error {
 };
 
 // Thrown by a call that the pipeline does not take now. Its kind is "PipelineFull" when there was no place in time,
-// "PipelineBroken" when a stage keeps failing, "PipelineStopped" when the pipeline takes no more requests.
+// "PipelineBroken" when a stage keeps failing, "PipelineStopped" when the pipeline takes no more requests,
+// "PipelineNotStarted" when it takes none yet.
 class RefusedError : public Error {
  public:
   RefusedError(std::string kind, std::string message) : Error(std::move(kind), std::move(message), {}) {}

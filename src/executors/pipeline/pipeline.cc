@@ -6,6 +6,8 @@ namespace headrace::executors::pipeline {
 
 std::string state_name(State state) {
   switch (state) {
+    case State::built:
+      return "built";
     case State::running:
       return "running";
     case State::degraded:
@@ -53,8 +55,11 @@ bool Ticket::cancel() const { return core_->cancel(request_); }
 
 Pipeline::Pipeline(PipelineSpec spec, const PipelineOptions& options)
     : core_(std::make_shared<Core>(std::move(spec), options)) {
-  core_->start();
+  core_->prepare();
+  if (options.starts) core_->start();
 }
+
+void Pipeline::start() { core_->start(); }
 
 Pipeline::~Pipeline() {
   const auto patience =

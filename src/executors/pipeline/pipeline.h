@@ -30,9 +30,14 @@ struct PipelineOptions {
   uint64_t failures_in_row = 8;
   double probe_seconds = 1;
   double stop_seconds = 5;  // how long the destructor waits for calls that run
+  // Each program is called once on zeros, in the thread of its stage, before the pipeline takes requests. A stage that
+  // fails then is an error of start().
+  bool warms_up = false;
+  bool starts = true;  // else the pipeline is only built, and start() starts it
 };
 
 enum class State : uint8_t {
+  built,  // its threads do not run yet, or warm up; submissions are refused
   running,
   degraded,  // a stage is broken: submissions are refused, but for a probe from time to time
   draining,  // takes no more requests, and finishes those that it has
@@ -82,13 +87,18 @@ struct SubmitOptions {
 // Any thread may call any of its functions.
 class Pipeline {
  public:
-  // Checks the spec, takes all memory and starts the threads. UserError as check_spec, for processors that this process
-  // may not use, and without memory or threads.
+  // Checks the spec and takes all memory; starts it, unless the options say otherwise. UserError as check_spec, and for
+  // processors that this process may not use, or without memory.
   explicit Pipeline(PipelineSpec spec, const PipelineOptions& options = {});
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
   // Stops the pipeline. A call that does not return in time keeps its thread and what it uses.
   ~Pipeline();
+
+  // Starts the threads, and returns when the stages have warmed up, if they do; nothing happens where it was started
+  // before. UserError without threads and for a stage that fails on zeros, which stops the pipeline; RefusedError for
+  // one that is stopped.
+  void start();
 
   const PipelineSpec& spec() const;
   const PipelineOptions& options() const;

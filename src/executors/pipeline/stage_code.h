@@ -57,6 +57,10 @@ class StageCode {
   // called for code with `most_in_batch() > 0`.
   virtual Ref<ErrorObj> run_batch(const BatchCall& call) noexcept;
 
+  // Returns whether a call computes its outputs from its inputs and does nothing else, so that a pipeline may make one
+  // before the first request.
+  virtual bool is_program() const { return false; }
+
   // Adds what the code holds beside the tensors of its ports; nothing if that is unknown: weights, working memory, and
   // the tensors in which a stage gathers batches. The weights stay where they are as long as the code lives.
   virtual void add_memory(MemoryUse&) const {}

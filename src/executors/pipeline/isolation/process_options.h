@@ -18,6 +18,7 @@ using Codec = std::shared_ptr<const ObjectCodec>;
 struct ProcessOptions {
   // A call may be made twice with the same inputs: after a crash it is made again, at most kMostReplays times.
   bool is_pure = false;
+  bool is_program = false;  // StageCode::is_program of the code in the process
   // The process is killed when a call takes longer, and the requests of that call end with StageTimeout; 0: never.
   double time_limit_seconds = 0;
   double start_seconds = 60;  // how long a process may take until it is ready

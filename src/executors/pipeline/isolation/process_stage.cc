@@ -57,6 +57,7 @@ class ProcessStage final : public StageCode {
   const std::vector<Port>& outputs() const override { return ports_.outputs; }
   int32_t most_in_batch() const override { return ports_.most_in_batch; }
   bool is_shared(size_t input) const override { return ports_.are_shared[input]; }
+  bool is_program() const override { return options_.is_program; }
   // The process has its weights for itself.
   void add_memory(MemoryUse& memory) const override { memory.working_bytes += ports_.memory_bytes; }
 

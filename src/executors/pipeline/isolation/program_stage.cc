@@ -30,7 +30,9 @@ std::shared_ptr<StageCode> make_program_stage(const ProgramFiles& programs, cons
     command.words.insert(command.words.end(), {program.name, program.section, program.program});
     command.files.push_back(program.file);
   }
-  return make_process_stage(std::move(command), options);
+  ProcessOptions of_program = options;
+  of_program.is_program = true;
+  return make_process_stage(std::move(command), of_program);
 }
 
 }  // namespace headrace::executors::pipeline::isolation
