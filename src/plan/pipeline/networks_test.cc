@@ -55,6 +55,14 @@ TEST(SplitNetworks, TrainingOverSlowLinksComesWithinOnePercent) {
   EXPECT_LE(plan.gap(), 0.01) << format_plan(problem, plan);
 }
 
+// Where transfers overlap, a stage with all units has none, so that the bound must look at the stages of single units.
+TEST(SplitNetworks, TrainingWithOverlappedTransfersComesWithinSixPercent) {
+  const SplitProblem problem = kit::resnet50_training({.gpus = 4, .overlaps = true});
+  const SplitPlan plan = split_pipeline(problem, {.max_bound_steps = 60'000'000});
+  EXPECT_EQ(plan.method, SplitMethod::orders);
+  EXPECT_LE(plan.gap(), 0.06) << format_plan(problem, plan);
+}
+
 // Each operator by itself, Inception has 12,901 downsets: too many by default, and few enough to know the optimum.
 TEST(SplitNetworks, OrdersFindTheOptimumOfInception) {
   for (const bool overlaps : {false, true}) {

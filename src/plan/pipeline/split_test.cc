@@ -14,6 +14,7 @@
 #include "executors/pipeline/slots.h"
 #include "kit/property.h"
 #include "plan/pipeline/around_largest.h"
+#include "plan/pipeline/branch_and_bound.h"
 #include "plan/pipeline/contract.h"
 #include "plan/pipeline/inseparable.h"
 #include "plan/pipeline/stage_search.h"
@@ -509,6 +510,64 @@ std::optional<std::string> check_proofs(const SplitCase& one) {
   const auto states = device_states(merged->graph.devices, merged->graph.max_replicas);
   if (!search_stages(walk, states.front(), *least + 1, 1'000'000).found) return "units of the best plan were merged";
   return {};
+}
+
+// Returns what is wrong with a bound by branches, for a goal above the optimum.
+std::optional<std::string> check_branches(const SplitCase& one) {
+  const std::optional<int64_t> least = Oracle(one).run();
+  if (!least) return {};
+  const SplitGraph graph = contract_problem(one.problem).graph;
+  std::optional<std::string> wrong;
+  const auto visit = [&](const std::vector<int32_t>& stages) {
+    for (size_t tensor = 0; tensor < graph.tensor_bytes.size(); ++tensor) {
+      for (const int32_t consumer : graph.tensor_consumers[tensor]) {
+        if (stages[at(graph.tensor_producer[tensor])] > stages[at(consumer)]) wrong = "an edge leads back";
+      }
+    }
+  };
+  for (const int64_t goal : {*least + 1, 2 * *least + 10}) {
+    int64_t steps = 300'000;
+    const int64_t bound = bound_by_branches(graph, goal, steps, visit);
+    if (bound > *least) return fmt::format("the bound is {}, the least period {}", bound, *least);
+  }
+  return wrong;
+}
+
+TEST(Split, BranchesAreNeverAboveTheOptimum) {
+  for (const bool unlike_links : {false, true}) {
+    kit::Property<SplitCase> property = split_property(6, 150, 3000, unlike_links);
+    property.generate = [=](kit::Random& random) { return random_split_case(random, unlike_links, 8); };
+    property.check = check_branches;
+    EXPECT_TRUE(kit::holds(property));
+  }
+}
+
+// A row of six nodes of 100 ns over two devices. Of the tensors between them, all but the first take longer than all
+// nodes, and the first takes 50 ns.
+TEST(Split, BranchesFindTheOptimumOfARow) {
+  SplitProblem problem{.kinds = {"cpu"}};
+  for (int i = 0; i < 6; ++i) problem.nodes.push_back({.name = fmt::format("n{}", i), .time_ns = {100}});
+  for (int32_t i = 0; i < 5; ++i)
+    problem.tensors.push_back({.producer = i, .consumers = {i + 1}, .size_bytes = i == 0 ? 50 : 1000});
+  const std::vector<SplitLink> links(2, {1'000'000'000, 0});
+  for (const bool overlaps : {false, true}) {
+    problem.devices.clear();
+    for (const char* name : {"a", "b"}) problem.devices.push_back({.name = name, .overlaps = overlaps, .links = links});
+    const SplitGraph graph = contract_problem(problem).graph;
+    const int64_t least = overlaps ? 500 : 550;
+    int64_t steps = 1'000'000;
+    std::set<std::vector<int32_t>> found;
+    const auto visit = [&](const std::vector<int32_t>& stages) { found.insert(stages); };
+    EXPECT_EQ(bound_by_branches(graph, least, steps, visit), least);
+    EXPECT_LE(bound_by_branches(graph, 2 * least, steps, visit), least);
+    EXPECT_EQ(found.count({0, 1, 1, 1, 1, 1}), 1);
+    EXPECT_LT(steps, 1'000'000);
+    int64_t none = 0;
+    EXPECT_LT(bound_by_branches(graph, least, none, visit), least);
+  }
+  problem.max_replicas = 2;
+  int64_t steps = 1'000'000;
+  EXPECT_EQ(bound_by_branches(contract_problem(problem).graph, 500, steps, [](const auto&) {}), 0);
 }
 
 TEST(Split, ProofsNeverRefuteTheOptimum) {

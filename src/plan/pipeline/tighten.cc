@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "plan/pipeline/around_largest.h"
+#include "plan/pipeline/branch_and_bound.h"
 #include "plan/pipeline/cut_network.h"
 #include "plan/pipeline/inseparable.h"
+#include "plan/pipeline/limits.h"
 #include "plan/pipeline/refine.h"
 #include "plan/pipeline/stage_search.h"
 
@@ -15,6 +17,10 @@ constexpr int kTightenRounds = 7;
 constexpr int32_t kFoundRefinePasses = 12;
 // Lists of downsets are as long as four times the downsets of the method `downsets`, for graphs of some 1,000 units.
 constexpr int64_t kMaxDownsetUnits = 20'000'000;
+// A third of the steps of all proofs, by default: 2 to 6 seconds for graphs of 600 to 2,000 units.
+constexpr int64_t kBranchSteps = 200'000'000;
+// Plans that branch and bound comes upon are refined when they are at most this much longer than the best one.
+constexpr double kWorthRefining = 1.3;
 
 class Tightener {
  public:
@@ -30,10 +36,24 @@ class Tightener {
   void run() {
     if (is_good() || best_.period_ns > kUncuttable / (16 * (graph_.devices.num_devices + 1))) return;
     if (const auto lattice = listed_downsets(graph_)) raise(search(graph_, *lattice, {}, best_.period_ns));
+    // Where transfers overlap with compute, merging units hardly helps, and takes long.
+    if (any_overlaps(graph_)) branch();
+    if (steps_left_ < options_.max_bound_steps) return;
+    merge_units();
+    branch();
+  }
+
+ private:
+  // The period that is a bound good enough.
+  int64_t good_period() const {
+    return static_cast<int64_t>(static_cast<double>(best_.period_ns) / (1 + kGoodGap)) + 1;
+  }
+
+  void merge_units() {
     int64_t open = best_.period_ns;  // the least period that could not be proved to be a bound
     for (int round = 0; round < kTightenRounds && steps_left_ > 0 && !is_good(); ++round) {
       open = std::min(open, best_.period_ns);
-      const auto good = static_cast<int64_t>(static_cast<double>(best_.period_ns) / (1 + kGoodGap)) + 1;
+      const int64_t good = good_period();
       const int64_t period = good < open ? good : lower_bound_ns_ + (open - lower_bound_ns_ + 1) / 2;
       raise(proven_bound(period));
       if (lower_bound_ns_ < period) open = period;
@@ -41,7 +61,33 @@ class Tightener {
     }
   }
 
- private:
+  void branch() {
+    if (is_good()) return;
+    int64_t steps = std::min(steps_left_, kBranchSteps);
+    steps_left_ -= steps;
+    raise(bound_by_branches(graph_, good_period(), steps,
+                            [&](const std::vector<int32_t>& stages) { keep_stages(stages); }));
+    steps_left_ += steps;
+  }
+
+  // Keeps a plan whose stages run on devices of one class, all that there are, when it is the best.
+  void keep_stages(const std::vector<int32_t>& stages) {
+    if (graph_.num_classes() > 1) return;
+    Assignment made{.stage_of_unit = stages, .stages = {}};
+    std::vector<int32_t> number(as_index(graph_.devices.num_devices), 0);
+    for (const int32_t stage : stages) number[as_index(stage)] = 1;
+    for (int32_t& one : number) {
+      if (one == 0) continue;
+      one = static_cast<int32_t>(made.stages.size());
+      made.stages.emplace_back();
+    }
+    for (int32_t& stage : made.stage_of_unit) stage = number[as_index(stage)];
+    set_period(graph_, made);
+    if (static_cast<double>(made.period_ns) > kWorthRefining * static_cast<double>(best_.period_ns)) return;
+    refine(graph_, made, kFoundRefinePasses);
+    if (made.period_ns < best_.period_ns) best_ = std::move(made);
+  }
+
   bool is_good() const {
     return static_cast<double>(best_.period_ns) <= static_cast<double>(lower_bound_ns_) * (1 + kGoodGap);
   }
