@@ -49,6 +49,10 @@ struct Conv {
 // More channels of zeros would cost what blocks bring.
 constexpr double kMostPadding = 0.1;
 
+// Two forms whose time is that of the memory would be equal, and then the one with less arithmetic is to be chosen.
+// This share of the arithmetic's time decides that, and is too small to pay for a change of layout.
+constexpr double kTieShare = 1e-3;
+
 // Returns a convolution that blocks suit.
 std::optional<Conv> as_blocked(const CallNode& call, int64_t block) {
   const auto data = relay::known_shape_of(call.args[0]), kernel = relay::known_shape_of(call.args[1]);
@@ -144,7 +148,8 @@ class LayoutAssigner {
     const auto time = [&](double share) {
       cost::StepWork work = cost::work_of(*conv.call);
       work.operations /= share;
-      return picoseconds(cost::seconds_of(work, machine_, 1));
+      const double arithmetic = cost::seconds_of({.operations = work.operations, .dtype = work.dtype}, machine_, 1);
+      return picoseconds(cost::seconds_of(work, machine_, 1) + kTieShare * arithmetic);
     };
     const LabelCost none = LabelCost{1} << 50;  // no kernel has these forms
     if (conv.padding > 0) {

@@ -11,7 +11,8 @@
 // drops, in place of the last two. Other ops have two: as written, and in blocks where ConvertLayout can follow. A
 // tensor that is needed in the other form costs a pass over its memory, once for all its readers. The forms of least
 // total cost are labels of least cost (graph/labels.h): convolutions by their work and the share of the peak that
-// kernels of each form reach, changes of layout by their bytes.
+// kernels of each form reach, changes of layout by their bytes. Of two forms that take as long, because both wait for
+// memory, the one with less arithmetic is chosen.
 //
 // Considered are convolutions over two axes in float32 and NCHW, of known sizes, of one group or one channel a group,
 // whose kernel is a constant or made of constants; another kernel would be packed at each run. Layouts that the program

@@ -123,6 +123,21 @@ TEST(AssignLayout, ChangesThatCostMoreThanTheyBringAreNotMade) {
   EXPECT_EQ(count_calls(assigned(body, kSlowArithmetic), "layout_transform"), 2) << "of the kernel and the result";
 }
 
+// The first two convolutions wait for memory in every form, and the third is worth a change of layout. Wherever the
+// blocks begin, there is one change; all three are in blocks, because kernels in blocks have less arithmetic to do.
+TEST(AssignLayout, FormsThatWaitForMemoryAreInBlocks) {
+  constexpr cost::Machine kBalanced{
+      .gigahertz = 1, .l2_gigabytes = 1.28, .call_seconds = 0, .plain_conv_share = 0.3};  // 25 operations a byte
+  const std::string body =
+      conv(conv(conv("%x", {16, 3, 3, 3}, ", padding=[1, 1]"), {16, 16, 1, 1}), {16, 16, 3, 3}, ", padding=[1, 1]");
+  const std::string text = text_of(assigned(body, kBalanced, 3));
+  EXPECT_THAT(text, HasSubstr("kernel_layout=\"OIHW8o\", out_layout=\"NCHW8c\""));
+  int blocked = 0;
+  for (size_t at = text.find("kernel_layout="); at != std::string::npos; at = text.find("kernel_layout=", at + 1))
+    ++blocked;
+  EXPECT_EQ(blocked, 3) << text;
+}
+
 TEST(AssignLayout, BlocksHaveTheLanesOfTheMachine) {
   const std::string body = conv("%x", {16, 16, 1, 1});
   const cost::Machine wide{.vector_bits = 512, .gigahertz = 1e-4}, narrow{.vector_bits = 128, .gigahertz = 1e-4};
