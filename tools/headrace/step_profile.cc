@@ -28,6 +28,7 @@ struct StepProfile {
   cost::Limits limits;
   std::vector<double> hops;  // before and after the rounds, in nanoseconds; empty for one processor
   double run_seconds = 0;    // median of runs whose steps are not timed
+  double share_of_run = 0;   // median over the rounds of the sum of the steps by the run beside them
   std::vector<StepTime> steps;
   TracedRun traced;           // if a trace is asked for
   Array<Value> fallbacks;     // regions that fell back to native code
@@ -38,7 +39,32 @@ struct StepProfile {
   }
 };
 
-// Rounds of the two kinds take turns, so that their medians can be compared.
+// The times of the rounds: a run, and one whose steps are timed.
+struct Rounds {
+  Times runs, shares;
+  std::vector<Times> steps;
+};
+
+// The two kinds of runs take turns, and which one is first does, too. So a machine that is busy, or becomes faster or
+// slower, changes both alike.
+Rounds time_rounds(executors::Executor& executor, int count) {
+  Rounds rounds;
+  rounds.steps.resize(executor.num_steps());
+  std::vector<uint64_t> once(executor.num_steps());
+  time_run(executor);
+  for (int round = 0; round < count; ++round) {
+    const bool is_run_first = round % 2 == 0;
+    double run = is_run_first ? time_run(executor) : 0;
+    time_run(executor, once);
+    if (!is_run_first) run = time_run(executor);
+    rounds.runs.add(run);
+    const auto sum = static_cast<double>(std::accumulate(once.begin(), once.end(), uint64_t{0})) * 1e-9;
+    rounds.shares.add(sum / std::max(run, kLeastSeconds));
+    for (size_t i = 0; i < once.size(); ++i) rounds.steps[i].add(static_cast<double>(once[i]) * 1e-9);
+  }
+  return rounds;
+}
+
 StepProfile time_steps(const TimedModel& model, const StepProfileOptions& options) {
   StepProfile profile;
   const ProcessorScope processors(options.threads);
@@ -46,20 +72,14 @@ StepProfile time_steps(const TimedModel& model, const StepProfileOptions& option
   std::map<std::string, NDArray> inputs;
   const auto executor = make_timed_executor(model, {.threads = options.threads, .fallback = options.fallback.read()},
                                             options.inputs, inputs);
-  std::vector<uint64_t> once(executor->num_steps());
-  std::vector<Times> steps(once.size());
-  Times runs;
-  time_run(*executor);
-  for (int round = 0; round < options.rounds; ++round) {
-    runs.add(time_run(*executor));
-    time_run(*executor, once);
-    for (size_t i = 0; i < steps.size(); ++i) steps[i].add(static_cast<double>(once[i]) * 1e-9);
-  }
+  const Rounds rounds = time_rounds(*executor, options.rounds);
   if (!options.trace.empty()) profile.traced = trace_run(*executor);
   profile.fallbacks = fallbacks_report(*executor);
   profile.fallback_text = fallbacks_text(*executor);
-  profile.run_seconds = runs.median();
-  for (size_t i = 0; i < steps.size(); ++i) profile.steps.push_back({i, std::max(steps[i].median(), kLeastSeconds)});
+  profile.run_seconds = rounds.runs.median();
+  profile.share_of_run = rounds.shares.median();
+  for (size_t i = 0; i < rounds.steps.size(); ++i)
+    profile.steps.push_back({i, std::max(rounds.steps[i].median(), kLeastSeconds)});
   return profile;
 }
 
@@ -111,9 +131,9 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
       {"step", "median", "share", "bytes", "GFLOP/s", "GB/s", "of limit", "op", "writes <- reads"}};
   for (const StepTime& time : shown) rows.push_back(row_of(graph, profile, time));
   std::cout << to_table(rows);
-  print_out("{} take {}, a run {} on {}\n", count_of(std::ssize(profile.steps), "step"),
-            show_seconds(profile.sum_seconds()), show_seconds(profile.run_seconds),
-            count_of(options.threads, "thread"));
+  print_out("{} take {}, a run {} on {}; round by round the steps are {:.1f} % of a run\n",
+            count_of(std::ssize(profile.steps), "step"), show_seconds(profile.sum_seconds()),
+            show_seconds(profile.run_seconds), count_of(options.threads, "thread"), 100 * profile.share_of_run);
   std::cout << profile.fallback_text;
   print_out("limits: {:.1f} GFLOP/s", profile.limits.gflops);
   for (const cost::MemoryLimit& memory : profile.limits.memory)
@@ -148,6 +168,7 @@ Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile
           {"rounds", Value(int64_t{options.rounds})},
           {"run_median_seconds", Value(profile.run_seconds)},
           {"steps_median_seconds", Value(profile.sum_seconds())},
+          {"steps_share_of_run", Value(profile.share_of_run)},
           {"gflops", Value(profile.limits.gflops)},
           {"memory", Value(memory)},
           {"hop_nanoseconds", Value(hops_of(profile))},
