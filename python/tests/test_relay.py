@@ -1,6 +1,7 @@
 """headrace.relay as its users type it: ops, scopes, texts, analyses, executors, build."""
 
 import inspect
+import json
 import platform
 import re
 from pathlib import Path
@@ -539,6 +540,23 @@ def test_a_build_for_another_processor(tmp_path):
         lib["default"](hr.cpu())
     with pytest.raises(hr.MissingError, match="needs CPU features that this machine lacks"):
         hr.runtime.load_module(tmp_path / "lib.so")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="compiles for a machine that is not x86-64")
+@pytest.mark.parametrize("target", ["llvm -mcpu=x86-64-v3 -mattr=+avx512fp16", "llvm -mtriple=aarch64-linux-gnu"])
+def test_a_build_for_another_machine_is_unpacked(target):
+    x = relay.var("x", shape=(4,))
+    lib = relay.build(hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), target)
+    with pytest.warns(DeprecationWarning):
+        graph, module, params = lib
+    assert (module, params) == (lib.get_lib(), {})
+    assert graph == lib.get_graph_json() == lib.get_executor_config() == lib.graph_json
+    nodes = json.loads(graph)["nodes"]
+    assert [node["op"] for node in nodes] == ["null", "tvm_op"]
+    assert nodes[1]["attrs"]["func_name"] in lib.get_source("ll")
+    if "avx512_fp16" not in Path("/proc/cpuinfo").read_text() or "aarch64" in target:
+        with pytest.raises(hr.MissingError, match=r"this machine"):
+            hr.contrib.graph_executor.create(graph, module, hr.cpu())
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="compiles for a machine that is not x86-64")

@@ -68,21 +68,24 @@ class BuiltBody : public runtime::ModuleBody {
   int64_t weights_limit_bytes_;
 };
 
-// A module for an artifact that this machine's CPU cannot run. Each function throws the reason when it is called.
+// A module for an artifact that this machine's CPU cannot run. The functions of its programs throw the reason when they
+// are called; the function that describes the graph needs no machine.
 class ElsewhereBody : public runtime::ModuleBody {
  public:
-  explicit ElsewhereBody(artifact::Manifest manifest) : manifest_(std::move(manifest)) {}
+  explicit ElsewhereBody(artifact::Manifest manifest)
+      : manifest_(std::make_shared<const artifact::Manifest>(std::move(manifest))) {}
 
   std::string_view type_key() const override { return load::kArtifactModuleKind; }
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
-    const artifact::Program* program = artifact::find_program(manifest_, name);
-    const auto refusal = program == nullptr ? std::nullopt : runtime::cpu_refusal(*program, kCompiledModel);
+    const artifact::Program* program = artifact::find_program(*manifest_, name);
+    if (program == nullptr) return name == load::kGraphFunction ? load::make_graph_function(manifest_) : PackedFunc();
+    const auto refusal = runtime::cpu_refusal(*program, kCompiledModel);
     if (!refusal) return {};
     return PackedFunc([refusal = *refusal](Args) -> Value { throw_refusal(refusal); });
   }
 
  private:
-  artifact::Manifest manifest_;
+  std::shared_ptr<const artifact::Manifest> manifest_;
 };
 
 // Returns whether this machine's CPU can run none of the programs.

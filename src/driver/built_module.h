@@ -7,9 +7,9 @@
 namespace headrace::driver {
 
 // Compiles the model. Has the functions and imports of load::make_artifact_module, and imports the C source of regions
-// that backends wrote as C, for reading. If this machine's CPU cannot run the
-// target's code, every function throws a UserError that names the missing features. The module can be saved, together
-// with all modules that it imports at that time:
+// that backends wrote as C, for reading. If this machine's CPU cannot run the target's code, the functions that make
+// executors throw a UserError that names the missing features. The module can be saved, together with all modules that
+// it imports at that time:
 //   SaveToFile(path, format)  "so" and "o" write the files of compile_to_file, "ll" the kernels as LLVM text, "s" or
 //                             "asm" their assembly, "c" their C. With an empty format the extension of `path` decides;
 //                             a name without an extension means "so".

@@ -24,6 +24,7 @@
 #include "load/artifact.h"
 #include "load/artifact_module.h"
 #include "load/load_module.h"
+#include "object/repr.h"
 #include "relay/text/parse.h"
 #include "runtime/cpu_features.h"
 #include "runtime/function_module.h"
@@ -121,6 +122,7 @@ TEST_F(ModuleFormats, ABuildForAnotherProcessorIsSavedAndSaysWhatIsMissing) {
   }
   EXPECT_THAT(built.GetSource("s"), HasSubstr("vfmadd"));
   EXPECT_FALSE(built.GetFunction("other"));
+  EXPECT_THAT(repr(built.GetFunction("get_graph_nodes")(), {.depth = 6}), HasSubstr("nn_dense_nn_relu_"));
   const std::string message = kit::user_error_of([&] { built.GetFunction("default")(cpu(0)); });
   EXPECT_THAT(message, AllOf(HasSubstr("needs CPU features that this machine lacks"), HasSubstr("avx512fp16")));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("built.so")); }), HasSubstr("this machine lacks"));

@@ -30,11 +30,7 @@ class ArtifactBody : public runtime::ModuleBody {
     const artifact::Manifest& manifest = artifact_->manifest();
     const artifact::Program* named = artifact::find_program(manifest, name);
     if (named == nullptr || !named->region.empty()) {  // a region's native form is not a program of the model
-      const artifact::Program* program = artifact::find_program(manifest, artifact::kDefaultProgram);
-      if (name != kGraphFunction || program == nullptr) return {};
-      return PackedFunc([artifact = artifact_, program](Args) -> Value {
-        return Value(graph_nodes(*program, artifact->manifest().weights.size()));
-      });
+      return name == kGraphFunction ? make_graph_function({artifact_, &manifest}) : PackedFunc();
     }
     return PackedFunc([artifact = artifact_, name](Args args) -> Value {
       const bool fits =
@@ -84,6 +80,14 @@ class ArtifactBody : public runtime::ModuleBody {
 };
 
 }  // namespace
+
+PackedFunc make_graph_function(std::shared_ptr<const artifact::Manifest> manifest) {
+  const artifact::Program* program = artifact::find_program(*manifest, artifact::kDefaultProgram);
+  if (program == nullptr) return {};
+  return PackedFunc([manifest = std::move(manifest), program](Args) -> Value {
+    return Value(graph_nodes(*program, manifest->weights.size()));
+  });
+}
 
 runtime::Module make_artifact_module(std::shared_ptr<const Artifact> artifact) {
   const std::vector<runtime::Module> imports = artifact->root.imports();

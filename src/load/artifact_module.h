@@ -13,6 +13,9 @@ inline constexpr std::string_view kArtifactModuleKind = "graph_executor_factory"
 // this name is in the artifact.
 inline constexpr std::string_view kGraphFunction = "get_graph_nodes";
 
+// Returns that function. Returns an empty function if the manifest has no program "default".
+PackedFunc make_graph_function(std::shared_ptr<const artifact::Manifest> manifest);
+
 // Makes a module whose functions are the artifact's programs: f(device) or f(device, threads) -> graph executor module.
 // They throw UserError if the device is not a CPU or if the program cannot run on this machine. The external modules
 // are its imports. SaveToBinary returns the bytes of the file, and SaveToFile writes them as .so; they throw UserError

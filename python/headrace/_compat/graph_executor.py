@@ -29,7 +29,7 @@ def graph_json_of(module: Module) -> str:
     """The JSON of the steps of a compiled module, as `GraphExecutorFactoryModule.get_graph_json` gives it."""
     if not isinstance(module, Module) or not module.implements_function("get_graph_nodes"):
         got = "an empty module" if isinstance(module, Module) else kind(module)
-        raise UserError(f"expected a compiled module that this machine can run, got {got}")
+        raise UserError(f"expected a compiled module, got {got}")
     return json.dumps(_plain(module["get_graph_nodes"]()))
 
 

@@ -74,11 +74,6 @@ class GraphExecutorFactoryModule:
         Returns
         -------
         str
-
-        Raises
-        ------
-        UserError
-            For a build that this machine cannot run.
         """
         return graph_json_of(self.module)
 
