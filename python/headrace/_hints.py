@@ -12,6 +12,7 @@ _FIXTURES = "its tests ran in a pytest of TVM's; pytest.fixture and pytest.mark.
 _FROM_ONNX = "there is no such network; export one to ONNX and read that by frontend.from_onnx"
 _INTERPRETED = 'relay.create_executor("debug") runs control flow, and relay.build compiles programs without any'
 _QUANTIZED = "floats are not replaced by integers; write qnn.op.quantize and qnn.op.dequantize"
+_LAYOUTS = "relay.op.register_convert_op_layout says how an op takes a layout"
 _PLAIN = "relay.transform.QnnCanonicalize() makes plain ops of quantized ones, and builds run it"
 _REQUANTIZE = "requantize(..., rounding=..., compute_dtype=...) says it of each call"
 _SCHEDULES = "the compiler chooses; schedules are not written by hand"
@@ -77,6 +78,7 @@ _INSTEAD = {
         "broadcast_schedule injective_schedule reduce_schedule schedule strategy",
         f"{_SCHEDULES}; relay.op.register_compute says what an op computes",
     ),
+    **_all("relay.", "op.register_infer_correct_layout transform.infer_layout_utils", _LAYOUTS),
     "relay.op.register_shape_func": "the type relation of an op, op.add_type_rel, tells the shapes, symbolic ones too",
     **_all("relay.prelude.", "StaticTensorArrayOps TensorArrayOps", _TENSOR_ARRAYS),
     **_all(
@@ -142,7 +144,7 @@ _OP_ATTRS = {
         _QUANTIZED,
     ),
     **_all("", "FTVMSchedule FTVMStrategy", f"{_SCHEDULES}; relay.op.register_compute says what an op computes"),
-    "FInferCorrectLayout": "relay.op.register_convert_op_layout says how an op takes a layout",
+    "FInferCorrectLayout": _LAYOUTS,
     "FShapeFunc": "the type relation, op.add_type_rel, tells the shapes, symbolic ones too",
 }
 
