@@ -72,6 +72,22 @@ def test_an_int_imm_is_the_integer_as_an_attribute():
     assert relay.analysis.list_op_freqs(relay.transform.Inline()(relay.transform.InferType()(mod))) == {"negative": 1}
 
 
+def test_a_shape_equals_the_list_of_its_sizes():
+    shape = relay.TensorType((10, 3)).shape
+    assert shape == [10, 3]
+    for sizes in ([10, 3], (10, 3), shape):
+        assert hr.ir.structural_equal(shape, sizes) and hr.ir.structural_equal(sizes, shape)
+        assert hr.ir.structural_hash(shape) == hr.ir.structural_hash(sizes)
+        assert hr.ir.structural_equal({"a": [shape]}, {"a": [sizes]})
+    hr.ir.assert_structural_equal(shape[0], 10)
+    for sizes in ([3, 10], [10], [10, 3.0], [True, 3], [tir.IntImm("int32", 10), 3]):
+        assert not hr.ir.structural_equal(shape, sizes)
+    found = hr.ir.get_first_structural_mismatch(shape, [10, 4])
+    assert (found["path"], found["left"], found["right"]) == ("[1].value", "3", "4")
+    with pytest.raises(hr.UserError, match=r"values differ at \[1\].value"):
+        hr.ir.assert_structural_equal([10, 4], shape)
+
+
 def test_the_type_of_a_result_is_filled_in():
     x = relay.var("x", shape=(2, 3))
     mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.sum(x, 1))))

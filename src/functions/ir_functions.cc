@@ -30,8 +30,29 @@ Map<std::string, Value> describe_op(const std::string& name) {
           {"attrs_type_key", op->attrs_type_key}};
 }
 
+// Returns a value to compare, with dimensions for integers, also within lists and maps: in Relay a shape equals the
+// list of its sizes. Equality and hash of nodes do not change. Lists are expected to nest 64 deep at most; integers
+// below stay as they are.
+Value with_dimensions(const Value& value, int depth = 0) {
+  constexpr int kMostNesting = 64;
+  if (value.type_index() == type_index::kInt) return Value(make_int(value.as<int64_t>()));
+  if (depth > kMostNesting) return value;
+  if (const auto* list = value.as_node<ArrayObj>()) {
+    Array<Value> items;
+    for (const Value& item : list->items) items.push_back(with_dimensions(item, depth + 1));
+    return Value(items);
+  }
+  if (const auto* map = value.as_node<MapObj>()) {
+    const auto result = make_object<MapObj>();
+    for (const auto& [key, item] : map->items) result->set(key, with_dimensions(item, depth + 1));
+    return Value(result);
+  }
+  return value;
+}
+
 Value describe_mismatch(const Value& a, const Value& b, bool map_free_vars) {
-  const std::optional<Mismatch> found = first_mismatch(a, b, {.map_free_vars = map_free_vars});
+  const std::optional<Mismatch> found =
+      first_mismatch(with_dimensions(a), with_dimensions(b), {.map_free_vars = map_free_vars});
   if (!found) return {};
   return Map<std::string, Value>{
       {"path", found->path}, {"reason", found->reason}, {"left", found->left}, {"right", found->right}};
@@ -75,16 +96,17 @@ void register_object_functions() {
   register_global("ir.SaveJSONWithoutTensors", make_packed(&save_json_without_tensors));
   register_global("ir.LoadJSON", make_packed(&load_any_json));
   register_global("ir.StructuralEqual", make_packed([](const Value& a, const Value& b, bool map_free_vars) {
-                    return structural_equal(a, b, {.map_free_vars = map_free_vars});
+                    return structural_equal(with_dimensions(a), with_dimensions(b), {.map_free_vars = map_free_vars});
                   }));
   register_global("ir.AssertStructuralEqual", make_packed([](const Value& a, const Value& b, bool map_free_vars) {
-                    assert_structural_equal(a, b, {.map_free_vars = map_free_vars});
+                    assert_structural_equal(with_dimensions(a), with_dimensions(b), {.map_free_vars = map_free_vars});
                   }));
   register_global("ir.FirstMismatch", make_packed(&describe_mismatch));
   // Returns the hash as a signed number, because a Value cannot hold an unsigned one.
-  register_global("ir.StructuralHash", make_packed([](const Value& value, bool map_free_vars) {
-                    return static_cast<int64_t>(structural_hash(value, {.map_free_vars = map_free_vars}));
-                  }));
+  register_global(
+      "ir.StructuralHash", make_packed([](const Value& value, bool map_free_vars) {
+        return static_cast<int64_t>(structural_hash(with_dimensions(value), {.map_free_vars = map_free_vars}));
+      }));
   // Equality of types in which dimensions of one value, such as n + n and n * 2, are one.
   register_global("ir.TypeEqual", make_packed([](const Type& a, const Type& b) {
                     return structural_equal(Value(a), Value(b)) ||

@@ -20,7 +20,7 @@ def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
     Parameters
     ----------
     lhs, rhs : Object or any value
-        What is compared.
+        What is compared. An int, also in a list, is a dimension: a shape equals the list of its sizes.
     map_free_vars : bool
         Whether free variables may correspond one to one; otherwise each is equal to itself only.
 
