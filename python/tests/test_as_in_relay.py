@@ -88,6 +88,44 @@ def test_a_shape_equals_the_list_of_its_sizes():
         hr.ir.assert_structural_equal([10, 4], shape)
 
 
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_checkpoint_of_any_value(level):
+    x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(4,))
+    a, b = np.arange(6, dtype="float32").reshape(2, 3), np.ones(4, "float32")
+    pair = relay.annotation.checkpoint(relay.Tuple([x * x, y]))
+    assert result_type(pair) == relay.TupleType([x.type_annotation, y.type_annotation])
+    nested = relay.annotation.checkpoint(relay.Tuple([relay.Tuple([x * x, y]), y]))
+    inner = relay.TupleGetItem(relay.TupleGetItem(nested, 0), 0)
+    split = relay.annotation.checkpoint(relay.split(x, 3, axis=1).astuple())
+    nothing = relay.Tuple([relay.annotation.checkpoint(relay.Tuple([])), x])
+    with hr.transform.PassContext(opt_level=level):
+        for kind in ("debug", "graph"):
+            run = relay.create_executor(kind).evaluate
+            first, second = run(relay.Function([x, y], pair))(a, b)
+            np.testing.assert_array_equal(first.numpy(), a * a)
+            np.testing.assert_array_equal(second.numpy(), b)
+            np.testing.assert_array_equal(
+                run(relay.Function([x, y], inner + relay.const(1.0)))(a, b).numpy(), a * a + 1
+            )
+            np.testing.assert_array_equal(run(relay.Function([x], relay.TupleGetItem(split, 2)))(a).numpy(), a[:, 2:])
+            empty, same = run(relay.Function([x], nothing))(a)
+            assert len(empty) == 0 and (same.numpy() == a).all()
+    identity = relay.Function([y], y)
+    called = relay.Function([y], relay.Call(relay.annotation.checkpoint(identity), [y]))
+    np.testing.assert_array_equal(relay.create_executor("debug").evaluate(called)(b).numpy(), b)
+
+
+def test_the_gradient_of_a_checkpoint_of_a_tuple():
+    x, y = relay.var("x", shape=(3,)), relay.var("y", shape=(3,))
+    pair = relay.annotation.checkpoint(relay.Tuple([x * y, y]))
+    function = relay.Function([x, y], relay.TupleGetItem(pair, 0) * relay.TupleGetItem(pair, 1))
+    mod = relay.transform.FirstOrderGradient()(relay.transform.InferType()(hr.IRModule.from_expr(function)))
+    a, b = np.array([1, 2, 3], "float32"), np.array([4, 5, 6], "float32")
+    _, (by_x, by_y) = relay.create_executor("debug", mod).evaluate()(a, b)
+    np.testing.assert_allclose(by_x.numpy(), b * b)
+    np.testing.assert_allclose(by_y.numpy(), 2 * a * b)
+
+
 def test_the_type_of_a_result_is_filled_in():
     x = relay.var("x", shape=(2, 3))
     mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.sum(x, 1))))

@@ -407,8 +407,9 @@ class Interpreter {
     if (const auto* var = expr.as<VarNode>()) return lookup(*var, frame);
     if (const auto* call = expr.as<CallNode>()) {
       const std::vector<Typed> operands = operands_of(*call, frame);
-      // Borders of parts for other compilers may enclose a value that is not a tensor.
-      if (relay::is_call_of_any(*call, {&op::kCompilerBegin, &op::kCompilerEnd})) return operands.at(0);
+      // Borders of parts for other compilers, and checkpoints, may mark a value that is not a tensor.
+      if (relay::is_call_of_any(*call, {&op::kCompilerBegin, &op::kCompilerEnd, &op::kCheckpoint}))
+        return operands.at(0);
       return eval_op(*call->as_op(), *call, operands);
     }
     if (const auto* tuple = expr.as<TupleNode>()) return eval_tuple(*tuple, frame);

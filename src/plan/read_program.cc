@@ -183,7 +183,9 @@ class Reader {
       const Tensors& more = tensors_of(arg);
       inputs.insert(inputs.end(), more.begin(), more.end());
     }
-    for (const Type& leaf : leaves_of(call.checked_type())) {
+    const std::vector<Type> leaves = leaves_of(call.checked_type());
+    if (!region && leaves.empty()) return;  // a mark of the empty tuple: nothing to compute
+    for (const Type& leaf : leaves) {
       const size_t base = program_.bases.size();
       program_.bases.emplace_back();
       own.push_back(add_view(expr, tensor_type(expr, leaf), base));

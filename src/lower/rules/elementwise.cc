@@ -80,6 +80,17 @@ Compute copy_rule(const RuleInput& input) {
   return map_rule(input, [&](const Index& i) { return load(input.inputs[0], i); });
 }
 
+// Copies each tensor of a value that may be a tuple.
+Compute checkpoint_rule(const RuleInput& input) {
+  Compute compute{.inputs = input.inputs, .stages = {}, .outputs = {}};
+  for (size_t i = 0; i < input.inputs.size(); ++i) {
+    const Buffer output = input.make_output(i);
+    compute.stages.push_back(map_stage(output, [&](const Index& at) { return load(input.inputs[i], at); }));
+    compute.outputs.push_back(output);
+  }
+  return compute;
+}
+
 ComputeRuleFn fill_rule(double number) {
   return [number](const RuleInput& input) {
     return map_rule(input, [&](const Index&) { return make_const(number, input.out_types[0]->dtype); });
@@ -176,7 +187,7 @@ void register_elementwise_rules() {
   set_rule("on_device", copy_rule);
   set_rule("device_copy", copy_rule);
   set_rule("annotation.stop_fusion", copy_rule);
-  set_rule("annotation.checkpoint", copy_rule);
+  set_rule("annotation.checkpoint", checkpoint_rule);
   set_rule("annotation.compiler_begin", copy_rule);
   set_rule("annotation.compiler_end", copy_rule);
   set_rule("fixed_point_multiply", fixed_point_rule);

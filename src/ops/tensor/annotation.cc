@@ -4,25 +4,31 @@
 
 namespace headrace::ops {
 
-static void register_annotation(const char* name, const char* doc, FusionKind kind) {
-  OpBuilder(name, doc)
-      .arg("data", "Tensor", "T[...]: x")
-      .relation([](const RelationInput& input) -> Type { return input.tensor(0); })
-      .value([](const RelationInput& input) { return input.arg_value(0); })
+static OpBuilder annotation(const char* name, const char* doc, FusionKind kind) {
+  OpBuilder builder(name, doc);
+  builder.value([](const RelationInput& input) { return input.arg_value(0); })
       .fusion(kind)
       .fact(kKeepsElements, KeepsElements::note)
-      .eval([](const EvalInput& input) { return std::vector<NDArray>{input.args[0]}; });
+      .eval([](const EvalInput& input) { return input.args; });
+  return builder;
 }
 
 void register_annotation_ops() {
-  register_annotation("annotation.stop_fusion",
-                      "x, which FuseOps computes before what reads it: x[...] -> the same type. Ops before it and "
-                      "behind it are in different kernels; it costs nothing itself.",
-                      FusionKind::opaque);
-  register_annotation("annotation.checkpoint",
-                      "x, marked as a value that a gradient may begin to compute again from: x[...] -> the same type. "
-                      "FirstOrderGradient takes gradients through it and keeps the mark, but computes nothing twice.",
-                      FusionKind::elementwise);
+  annotation("annotation.stop_fusion",
+             "x, which FuseOps computes before what reads it: x[...] -> the same type. Ops before it and "
+             "behind it are in different kernels; it costs nothing itself.",
+             FusionKind::opaque)
+      .arg("data", "Tensor", "T[...]: x")
+      .relation([](const RelationInput& input) -> Type { return input.tensor(0); });
+  annotation("annotation.checkpoint",
+             "x, marked as a value that a gradient may begin to compute again from: x -> the same type, of tensors, "
+             "tuples or other values. FirstOrderGradient takes gradients through it and keeps the mark, but computes "
+             "nothing twice.",
+             FusionKind::elementwise)
+      .arg("data", "Any", "any type: x")
+      .relation([](const RelationInput& input) {
+        return input.arg_types[0].is<IncompleteTypeNode>() ? Type() : input.arg_types[0];
+      });
 }
 
 }  // namespace headrace::ops

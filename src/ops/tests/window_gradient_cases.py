@@ -145,6 +145,8 @@ def add_pools(data: Callable[..., np.ndarray]) -> None:
 def add_window_gradient_cases(data: Callable[..., np.ndarray]) -> None:
     x = data(2, 3)
     case("checkpoint", "fast_exp(annotation.checkpoint(%0))", [x], [np.exp(x)], 1e-6)
+    call = "%9 = annotation.checkpoint((fast_exp(%0), %0)); (%9.0, %9.1)"
+    case("checkpoint of a tuple", call, [x], [np.exp(x), x], 1e-6)
     error("checkpoint", "annotation.checkpoint(%0, %0)", [x], "takes 1 argument")
     add_convolutions(data)
     add_pools(data)
