@@ -88,6 +88,25 @@ def test_a_shape_equals_the_list_of_its_sizes():
         hr.ir.assert_structural_equal([10, 4], shape)
 
 
+def function_with_a_parameter_as_a_key(number=1):
+    x = relay.var("x", shape=(10,))
+    return relay.Function([x], x).with_attr("dict", {x: number})
+
+
+def test_an_attribute_of_a_function_may_mention_its_parameter():
+    function = function_with_a_parameter_as_a_key()
+    for same in (
+        function_with_a_parameter_as_a_key(),
+        relay.parse_expr(function.astext()),
+        hr.ir.load_json(hr.ir.save_json(function)),
+    ):
+        hr.ir.assert_structural_equal(function, same)
+        assert hr.ir.structural_hash(function) == hr.ir.structural_hash(same)
+        assert list(same.attrs["dict"]) == [same.params[0]]
+    assert not hr.ir.structural_equal(function, function_with_a_parameter_as_a_key(2))
+    assert "dict={%x: 1}" in function.astext()
+
+
 @pytest.mark.parametrize("level", [0, 3])
 def test_a_checkpoint_of_any_value(level):
     x, y = relay.var("x", shape=(2, 3)), relay.var("y", shape=(4,))

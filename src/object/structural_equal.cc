@@ -286,11 +286,10 @@ class Comparer {
       if (!list_entries(frame, *map, *p.b.as_node<MapObj>())) return false;
     } else {
       const TypeInfo& type = p.a.object()->type_info();
-      for (const FieldInfo& field : type.fields) {
-        if (!detail::counts(field)) continue;
+      detail::for_each_compared_field(type, [&](const FieldInfo& field) {
         frame.parts.push_back({detail::compared_value(field, p.a.object()), detail::compared_value(field, p.b.object()),
                                detail::mode_of(field, type, p.mode), &field});
-      }
+      });
     }
     stack_.push_back(std::move(frame));
     return true;

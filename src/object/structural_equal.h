@@ -10,8 +10,9 @@
 //             the symbols of a parameter's type. A variable is bound once in a program: what it corresponds to holds
 //             from there to the end; but each type and function binds its type parameters anew. A free variable
 //             equals itself; with `map_free_vars`, one variable of the other side whose fields are equal.
-// Fields count in the order they are listed, so a binding field is listed before what it scopes over. Fields marked
-// ignore or transient do not count.
+// Fields count in the order they are listed, so a binding field is listed before what it scopes over; but those up to
+// the last one marked def_recursive that bind come first, so that the attributes of a function may mention its
+// parameters. Fields marked ignore or transient do not count.
 // Floats are equal by their bits, so 0.0 differs from -0.0; all NaNs are equal. An int is not equal to a bool or a
 // float of its value. The order of a Map's entries does not count. Keys that are numbers or strings pair by content;
 // keys that are nodes pair with what they correspond to already, else with themselves, else with the first key of the

@@ -42,6 +42,25 @@ inline Value compared_value(const FieldInfo& field, const Object* node) {
 
 inline bool counts(const FieldInfo& field) { return !field.options.ignore && !field.options.transient; }
 
+// Calls `visit` with each field that counts, in the order in which fields are compared. The fields up to the last one
+// marked def_recursive that bind variables come first: the attributes of a function, which its base class lists before
+// the parameters, may mention these.
+template <typename Visit>
+void for_each_compared_field(const TypeInfo& type, const Visit& visit) {
+  const auto& fields = type.fields;
+  size_t end = fields.size();  // one behind the last field marked def_recursive
+  while (end > 0 && !fields[end - 1].options.def_recursive) --end;
+  const auto comes_first = [&](size_t i) {
+    return i < end && (fields[i].options.def_recursive || fields[i].options.def_once);
+  };
+  for (size_t i = 0; i < end; ++i) {
+    if (counts(fields[i]) && comes_first(i)) visit(fields[i]);
+  }
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (counts(fields[i]) && !comes_first(i)) visit(fields[i]);
+  }
+}
+
 // Returns whether a node has nothing but a list without items, as the empty tuple. It is a constant: whether it is
 // shared does not count, as in Relay.
 inline bool is_empty_list(const Object* node) {

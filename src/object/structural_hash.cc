@@ -120,10 +120,9 @@ class Hasher {
         parts.emplace_back(map->items[i].second, mode);
       }
     } else {
-      for (const FieldInfo& field : type.fields) {
-        if (!detail::counts(field)) continue;
+      detail::for_each_compared_field(type, [&](const FieldInfo& field) {
         parts.emplace_back(detail::compared_value(field, value.object()), detail::mode_of(field, type, mode));
-      }
+      });
     }
     return parts;
   }

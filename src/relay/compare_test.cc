@@ -87,5 +87,24 @@ TEST(ProgramEquality, IntImmIsTheIntegerAsAnAttribute) {
   EXPECT_TRUE(is_primitive(made.cast<FunctionNode>()));
 }
 
+// Attributes are listed before the parameters, which they may mention.
+TEST(ProgramEquality, AnAttributeMayMentionAParameter) {
+  const auto with = [](size_t mentioned, int64_t number) {
+    const Array<Var> params{make_var("x"), make_var("y")};
+    const auto map = make_object<MapObj>();
+    map->set(Value(params[mentioned]), Value(number));
+    return make_function(params, params[0], {}, {}, DictAttrs{{"dict", Value(map)}});
+  };
+  const auto equal = [](const Expr& a, const Expr& b) { return structural_equal(Value(a), Value(b)); };
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(equal(with(i, 1), with(i, 1)));
+    EXPECT_TRUE(are_equal(with(i, 1), with(i, 1)));
+    EXPECT_EQ(structural_hash(Value(with(i, 1))), structural_hash(Value(with(i, 1))));
+    EXPECT_FALSE(equal(with(i, 1), with(i, 2)));
+    EXPECT_FALSE(equal(with(i, 1), with(1 - i, 1)));
+    EXPECT_NE(structural_hash(Value(with(i, 1))), structural_hash(Value(with(1 - i, 1))));
+  }
+}
+
 }  // namespace
 }  // namespace headrace::relay

@@ -1,4 +1,6 @@
 // Attributes and their values.
+#include <algorithm>
+
 #include "ir/near_names.h"
 #include "ir/virtual_device.h"
 #include "object/string.h"
@@ -38,6 +40,7 @@ Value Parser::value(size_t depth) {
   if (accept("[")) return list_of(inside);
   if (accept("{")) return map_of(inside);
   if (first.is("meta") && peek(1).is("[")) return meta_value();
+  if (first.kind == TokenKind::local && own_params_ != nullptr) return param_value();
   if (at_tuple()) return tuple_of(inside);
   if (ends && first.kind == TokenKind::word && !symbols_.contains(std::string(first.text))) fail_word(first);
   return value_dim();
@@ -57,6 +60,16 @@ void Parser::fail_word(const Token& word) {
   fail(word, fmt::format("'{0}' names no dimension of a type before it; a text is written \"{0}\", a dimension of "
                          "its own {0}:int64",
                          word.text));
+}
+
+// Parses %x in an attribute of a function: the function's own parameter.
+Value Parser::param_value() {
+  const Token token = take();
+  const auto found = std::find_if(own_params_->begin(), own_params_->end(),
+                                  [&](const Var& param) { return param->name_hint == local_name(token); });
+  if (found == own_params_->end())
+    fail(token, fmt::format("%{} is not a parameter of the function that has this attribute", token.text));
+  return Value(*found);
 }
 
 Value Parser::value_dim() { return Value(dim(0).run()); }

@@ -515,7 +515,9 @@ Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
   while (!at(")")) {
     const Token token = peek();
     if (at_attribute()) {
+      own_params_ = &out;
       set_function_attr(attrs, token, attribute());
+      own_params_ = nullptr;
     } else {
       if (!attrs.empty()) fail(token, "parameters come before attributes");
       Var var = co_await declared_var(&devices.emplace_back());

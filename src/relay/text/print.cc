@@ -193,10 +193,7 @@ class ExprPrinter {
     }
   }
 
-  std::string var_text(const VarNode& var) {
-    const std::string& name = names_.vars.name_of(&var, var.name_hint, "v");
-    return "%" + (is_identifier(name, true) ? name : in_quotes(name));
-  }
+  std::string var_text(const VarNode& var) { return relay::var_text(names_, var); }
   static std::string global_text(const GlobalVarNode& var) {
     return "@" + (is_identifier(var.name_hint, true) ? var.name_hint : in_quotes(var.name_hint));
   }
@@ -306,10 +303,11 @@ class ExprPrinter {
       append_annotation(head, *param);
       comma = ", ";
     }
+    const ValuePrinter values{values_.constants, names_, &function.params};
     for (const auto& [key, value] : function.attrs) {
       head += comma;
       head += key_text(key) + "=";
-      values_.print(head, value);
+      values.print(head, value);
       comma = ", ";
     }
     head += ")";

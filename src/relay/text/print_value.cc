@@ -1,11 +1,18 @@
 #include "relay/text/print_value.h"
 
+#include <algorithm>
+
 #include "object/string.h"
 
 namespace headrace::relay {
 
 std::string key_text(const std::string& name) {
   return is_identifier(name) && !reads_as_number(name) ? name : in_quotes(name);
+}
+
+std::string var_text(PrintNames& names, const VarNode& var) {
+  const std::string& name = names.vars.name_of(&var, var.name_hint, "v");
+  return "%" + (is_identifier(name, true) ? name : in_quotes(name));
 }
 
 void ValuePrinter::print_constant(std::string& out, const NDArray& data) const {
@@ -57,11 +64,18 @@ static void print_node(const ValuePrinter& printer, std::string& out, const Obje
   }
 }
 
+static bool is_own_param(const ValuePrinter& printer, const VarNode* var) {
+  return var != nullptr && printer.params != nullptr &&
+         std::any_of(printer.params->begin(), printer.params->end(), [&](const Var& p) { return p.get() == var; });
+}
+
 static void print_object(const ValuePrinter& printer, std::string& out, const Value& value) {
   if (const auto* array = value.as_node<ArrayObj>()) {
     print_array(printer, out, *array);
   } else if (const auto* map = value.as_node<MapObj>()) {
     print_map(printer, out, *map);
+  } else if (const auto* var = value.as_node<VarNode>(); is_own_param(printer, var)) {
+    out += var_text(printer.names, *var);
   } else if (value.type_index() == type_index::kShape) {
     out += fmt::format("shape({})", fmt::join(value.as<Shape>(), ", "));
   } else if (value.type_index() == type_index::kTensor) {

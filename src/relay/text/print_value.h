@@ -11,6 +11,8 @@ namespace headrace::relay {
 struct ValuePrinter {
   MetaTable& constants;
   PrintNames& names;
+  // The parameters of the function whose attributes are printed; values refer to them by name, as %x. Null elsewhere.
+  const Array<Var>* params = nullptr;
 
   // Prints a value; with `in_dtype_field` a dtype is written as plain "float32", as version 0.0.5 does.
   void print(std::string& out, const Value& value, bool in_dtype_field = false) const;
@@ -21,6 +23,9 @@ struct ValuePrinter {
   // Prints attributes that have `schema`.
   void print_user_attrs(std::string& out, const AttrSchema& schema, const UserAttrsNode& attrs) const;
 };
+
+// Returns a variable's name: %x, or %"1" for a name that is not an identifier.
+std::string var_text(PrintNames& names, const VarNode& var);
 
 // Returns `name`, or "name" in quotes when it is not an identifier.
 std::string key_text(const std::string& name);

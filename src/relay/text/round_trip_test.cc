@@ -69,6 +69,22 @@ TEST_F(RoundTrip, AFunctionTypeThatStandsTwice) {
   expect_reads_back(make_module(make_function({make_var("f", generic)}, make_tuple({identity}))));
 }
 
+TEST_F(RoundTrip, AnAttributeMentionsAParameter) {
+  const Var x = make_var("x", make_tensor_type({make_int(2)})), y = make_var("1", x->type_annotation);
+  const auto map = make_object<MapObj>();
+  map->set(Value(x), Value(int64_t{1}));
+  map->set(Value(std::string("list")), Value(Array<Value>{Value(y), Value(int64_t{2})}));
+  const IRModule module = make_module(make_function({x, y}, y, {}, {}, DictAttrs{{"dict", Value(map)}}));
+  EXPECT_THAT(print_module(module), testing::HasSubstr("dict={%x: 1, \"list\": [%\"1\", 2]})"));
+  expect_reads_back(module);
+  const IRModule in_list = parsed("def @main(%x, k=[%x]) { %x }");
+  const auto* read = in_list->lookup("main").as<FunctionNode>();
+  EXPECT_EQ(read->attrs.at("k").as<Array<Value>>()[0].object(), read->params[0].object());
+  EXPECT_THAT(error_in("def @main(%x) { let %y = %x; fn (%z, k=%y) { %z } }"),
+              testing::HasSubstr("%y is not a parameter of the function that has this attribute"));
+  EXPECT_THAT(error_in("def @main(%x) { split(%x, axis=%x) }"), testing::HasSubstr("expected a dimension"));
+}
+
 // Inference writes the types of functions, which have the functions' own type parameters, where none are written.
 TEST_F(RoundTrip, TypesThatInferenceWrote) {
   for (const char* text : {
