@@ -373,3 +373,20 @@ def test_full_like_casts_its_value():
     same = relay.full_like(x, relay.var("w", shape=(), dtype="int32"))
     assert [arg.type_key for arg in same.args] == ["relay.Var"] * 2
     assert relay.full_like(x, 7).args[1].data.dtype == "int32"
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_a_transposes_output_padding_may_reach_the_stride(kind):
+    x, w = relay.var("x", shape=(1, 4, 5, 2)), relay.var("w", shape=(2, 3, 3, 2))
+    call = relay.nn.conv2d_transpose(
+        x, w, strides=(1, 2), padding=(0, 1, 1, 0), output_padding=(2, 5), channels=3, data_layout="NHWC"
+    )
+    assert result_type(call) == relay.TensorType((1, 7, 14, 3))
+    rng = np.random.default_rng(1)
+    data, weight = rng.normal(size=(1, 4, 5, 2)).astype("float32"), rng.normal(size=(2, 3, 3, 2)).astype("float32")
+    whole = np.zeros((1, 8, 16, 3))
+    for i in range(4):
+        for j in range(5):
+            whole[0, i : i + 3, 2 * j : 2 * j + 2] += np.einsum("c,ckrs->rsk", data[0, i, j], weight)
+    got = relay.create_executor(kind).evaluate(relay.Function([x, w], call))(data, weight).numpy()
+    np.testing.assert_allclose(got, whole[:, :7, 1:15], rtol=1e-5, atol=1e-5)

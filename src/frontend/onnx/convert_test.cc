@@ -354,6 +354,8 @@ TEST(ConvertConv, TransposeFitsTheOutputShape) {
               {1, 1, 5}, {1, 1, 2, 2, 0}, 0);
   EXPECT_THAT(node_error("ConvTranspose", 11, {x, fixed(w)}, {AttributeSpec("output_shape", Ints{-5})}),
               HasSubstr("'output_shape' has -5"));
+  EXPECT_THAT(node_error("ConvTranspose", 11, {x, fixed(w)}, {AttributeSpec("output_padding", Ints{1})}),
+              HasSubstr("output_padding (1) must be below the stride or the dilation"));
 }
 
 TEST(ConvertPool, PowersAndPadding) {

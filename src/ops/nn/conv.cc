@@ -89,10 +89,9 @@ void ConvAttrsOf<rank, is_transpose>::fields(FieldList<ConvAttrsOf>& f) {
   if (is_transpose) channel_fields(f);
   stride_field(f, usual);
   if constexpr (is_transpose)
-    f.template field<&ConvAttrs::output_padding>("output_padding",
-                                                 {.default_value = usual.output_padding,
-                                                  .has_default = true,
-                                                  .doc = "elements added at the end of each axis; below the stride"});
+    f.template field<&ConvAttrs::output_padding>(
+        "output_padding",
+        {.default_value = usual.output_padding, .has_default = true, .doc = "elements added at the end of each axis"});
   window_fields(f, usual);
   if (!is_transpose) channel_fields(f);
   layout_fields(f, usual);
@@ -261,10 +260,6 @@ Type relate_conv(const RelationInput& input) {
 // Returns the size of spatial axis i of a transpose's result.
 PrimExpr grown_size(const RelationInput& input, const ConvForm& form, const ConvShapes& shapes, size_t i) {
   const Window& window = shapes.window;
-  if (form.output_padding[i] >= std::max(window.strides[i], window.dilation[i])) {
-    input.fail(fmt::format("output_padding ({}) must be below the stride or the dilation",
-                           fmt::join(form.output_padding, ", ")));
-  }
   const int64_t reach = (shapes.kernel[i] - 1) * window.dilation[i] + 1;
   const int64_t extra = reach + form.output_padding[i] - window.pad_begin[i] - window.pad_end[i];
   const PrimExpr size = add_const(shapes.data[2 + i] * window.strides[i], extra - window.strides[i]);

@@ -89,8 +89,10 @@ def add_convolutions() -> None:
     call = f"nn.conv2d_transpose(%0, %1, dilation=[2, 1], {layouts})"
     case("conv2d_transpose NHWC", call, [last(x), w.transpose(2, 3, 1, 0)], [last(y)])
     error("conv2d_transpose", "nn.conv2d_transpose(%0, %1)", [x, w[:3]], "weight must have 4 input channels, got 3")
-    call = "nn.conv2d_transpose(%0, %1, output_padding=[1, 0])"
-    error("conv2d_transpose output_padding", call, [x, w], "must be below the stride or the dilation")
+    # As many elements as are asked for, also beyond the stride: what the padding cuts off, and zeros.
+    whole = np.pad(run_onnx("ConvTranspose", [x, w]), [(0, 0), (0, 0), (0, 1), (0, 4)])
+    call = "nn.conv2d_transpose(%0, %1, padding=[1, 0, 0, 2], output_padding=[1, 6])"
+    case("conv2d_transpose output_padding", call, [x, w], [whole[:, :, 1:]])
 
 
 def add_pools() -> None:

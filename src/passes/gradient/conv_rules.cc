@@ -4,8 +4,11 @@
 //   y = conv(x, w):          by x conv_transpose(g, w), by w backward_weight(g, x)
 //   y = conv_transpose(x, w): the convolution takes y's gradient for its data, and x for its result's gradient
 //   w' = backward_weight(y, x): by y conv(x, g), by x conv_transpose(y, g)
+#include <algorithm>
+
 #include "ops/loops/window.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/pad.h"
 #include "ops/op_handles.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
@@ -158,14 +161,48 @@ Gradients grad_conv(const GradientSite& s) {
   const Expr g = operand_gradient(s);
   return {back_to_data(c, g, s.arg(1)), back_to_weight(c, g, s.arg(0), s.arg(0))};
 }
+// The numbers of windows along the spatial axes of a convolution's data, less those that its result has. Transposes
+// whose output_padding reaches the stride give data for more windows, which only read zeros.
+Shape extra_windows(const Convolution& c) {
+  Shape extra;
+  for (size_t i = 0; i < c.spatial(); ++i) {
+    const int64_t reach = (c.kernel[i] - 1) * c.window.dilation[i] + 1;
+    const int64_t room = c.data[i] + c.window.pad_begin[i] + c.window.pad_end[i] - reach;
+    extra.push_back(room / c.window.strides[i] + 1 - c.out[i]);
+  }
+  return extra;
+}
+
+// Cuts the last `extra` elements off the spatial axes of a convolution's result.
+Expr without_windows(const Convolution& c, const Expr& result, const Shape& extra) {
+  Shape axes;
+  for (const char letter : c.form.letters.substr(2))
+    axes.push_back(static_cast<int64_t>(c.form.out_layout.find(letter)));
+  return ops::strided_slice(result, Shape(extra.size(), 0), Shape(c.out.begin(), c.out.end()), Shape(extra.size(), 1),
+                            axes);
+}
+
+// Adds `extra` zeros to the spatial axes of a convolution's result.
+Expr with_windows(const Convolution& c, const GradientSite& s, const Expr& result, const Shape& extra) {
+  Array<Shape> widths;
+  for (const char letter : c.form.out_layout) {
+    const size_t at = c.form.letters.find(letter);
+    widths.push_back({0, at < 2 ? 0 : extra[at - 2]});
+  }
+  return ops::pad(result, widths, scalar(0, s));
+}
+
 template <typename Attrs>
 Gradients grad_conv_transpose(const GradientSite& s) {
   ops::ConvForm form = ops::conv_form(s.call.attrs_as<Attrs>());
   std::swap(form.data_layout, form.out_layout);
   std::swap(form.kernel_layout[form.kernel_layout.find('O')], form.kernel_layout[form.kernel_layout.find('I')]);
   const Convolution c = convolution_of(s, form, s.result, s.arg(1), s.arg(0));
-  const Expr g = operand_gradient(s);
-  return {result_of(c, g, s.arg(1)), back_to_weight(c, s.arg(0), g, s.result)};
+  const Expr g = operand_gradient(s), by_data = result_of(c, g, s.arg(1));
+  const Shape extra = extra_windows(c);
+  if (std::all_of(extra.begin(), extra.end(), [](int64_t count) { return count == 0; }))
+    return {by_data, back_to_weight(c, s.arg(0), g, s.result)};
+  return {without_windows(c, by_data, extra), back_to_weight(c, with_windows(c, s, s.arg(0), extra), g, s.result)};
 }
 Gradients grad_backward_weight(const GradientSite& s) {
   const ops::ConvForm form = ops::conv_form(s.call.attrs_as<ops::Conv2DBackwardWeightAttrs>());

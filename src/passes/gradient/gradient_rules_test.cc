@@ -204,6 +204,12 @@ INSTANTIATE_TEST_SUITE_P(
                  "output_padding=[1, 0])"},
         RuleCase{"Conv2DTransposeGroups", "%x: Tensor[(1, 3, 2, 4), float64], %k: Tensor[(2, 2, 3, 4), float64]",
                  "nn.conv2d_transpose(%x, %k, groups=2, data_layout=\"NHWC\", kernel_layout=\"HWOI\")"},
+        RuleCase{"Conv1DTransposeBeyondTheStride", "%x: Tensor[(2, 3, 2), float64], %k: Tensor[(2, 3, 2), float64]",
+                 "nn.conv1d_transpose(%x, %k, padding=[0, 1], output_padding=[3], data_layout=\"NWC\", "
+                 "kernel_layout=\"WOI\")"},
+        RuleCase{"Conv2DTransposeBeyondTheStride",
+                 "%x: Tensor[(1, 2, 3, 2), float64], %k: Tensor[(2, 2, 3, 2), float64]",
+                 "nn.conv2d_transpose(%x, %k, strides=[2, 1], padding=[1, 0, 0, 1], output_padding=[3, 2])"},
         RuleCase{"Conv3DTranspose", "%x: Tensor[(1, 2, 2, 2, 2), float64], %k: Tensor[(2, 1, 2, 1, 2), float64]",
                  "nn.conv3d_transpose(%x, %k, strides=[1, 2, 1])"},
         RuleCase{"Conv2DBackwardWeight", "%g: Tensor[(1, 2, 2, 3), float64], %x: Tensor[(1, 2, 4, 4), float64]",

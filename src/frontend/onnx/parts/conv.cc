@@ -62,6 +62,14 @@ void fit_output(NodeContext& context, Windows& windows, Shape& output_padding, c
   }
 }
 
+// ONNX ConvTranspose: each value of output_padding must be below the stride or the dilation. The op takes any.
+void check_output_padding(NodeContext& context, const Windows& windows, const Shape& output_padding) {
+  for (size_t i = 0; i < output_padding.size(); ++i) {
+    if (output_padding[i] >= std::max(windows.strides[i], windows.dilations[i]))
+      context.invalid("output_padding ({}) must be below the stride or the dilation", fmt::join(output_padding, ", "));
+  }
+}
+
 Shape same_sizes(NodeContext& context, const Windows& windows) {
   Shape sizes;
   for (size_t i = 0; i < windows.strides.size(); ++i)
@@ -108,6 +116,7 @@ Expr transposed_convolution(NodeContext& context) {
   }
   if (!wanted && auto_pad.starts_with("SAME")) wanted = same_sizes(context, windows);
   if (wanted) fit_output(context, windows, output_padding, *wanted, auto_pad == "SAME_UPPER");
+  check_output_padding(context, windows, output_padding);
   const Array<Expr> args{context.input(0), context.input(1)};
   return convolve<true>(kTransposeOps[spatial - 1], args, spatial, context.span(), [&](ops::ConvAttrs& attrs) {
     set_windows(attrs, windows);
