@@ -390,3 +390,16 @@ def test_a_transposes_output_padding_may_reach_the_stride(kind):
             whole[0, i : i + 3, 2 * j : 2 * j + 2] += np.einsum("c,ckrs->rsk", data[0, i, j], weight)
     got = relay.create_executor(kind).evaluate(relay.Function([x, w], call))(data, weight).numpy()
     np.testing.assert_allclose(got, whole[:, :7, 1:15], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+@pytest.mark.parametrize("mode", ["edge", "reflect"])
+def test_a_padding_of_elements_crops(kind, mode):
+    n = tir.Var("n", "int64")
+    crops = relay.nn.pad(relay.var("t", shape=(4, 6, 3, n)), ((-1, -1), (2, -2), (0, -3), (4, 4)), pad_mode=mode)
+    assert result_type(crops) == relay.TensorType((2, 6, 0, n + 8))
+    x = relay.var("x", shape=(4, 6, 5))
+    call = relay.nn.pad(x, ((-1, -1), (2, -3), (-2, 4)), pad_mode=mode)
+    data = np.random.default_rng(1).normal(size=(4, 6, 5)).astype("float32")
+    got = relay.create_executor(kind).evaluate(relay.Function([x], call))(data).numpy()
+    np.testing.assert_array_equal(got, np.pad(data, ((0, 0), (2, 0), (0, 4)), mode)[1:-1, :-3, 2:])

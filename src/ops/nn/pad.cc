@@ -84,8 +84,6 @@ Type padded_type(const RelationInput& input, const TensorType& data, const Width
     for (const auto side : {as_int(before), as_int(after)}) {
       if (side && (*side > INT32_MAX || *side < INT32_MIN))
         input.fail(fmt::format("pad_width has {}, which is not a sensible count", *side));
-      if (side && *side < 0 && border != Border::constant)
-        input.fail(fmt::format("pad_width has {}; only constant padding crops", *side));
     }
     check_border(input, border, i, data->shape[i], widths[i]);
     dims.push_back(result_dim(input, data->shape[i] + before + after));

@@ -132,6 +132,11 @@ def add_pads() -> None:
     call = "nn.pad(%0, %1, pad_width=[[-1, 1], [0, -2], [1, 0]])"
     y = np.pad(x[1:, :1], ((0, 1), (0, 0), (1, 0)), constant_values=1.5)
     case("pad crops", call, [x, fill], [y])
+    widths = ((0, -1), (-1, 2), (3, -5))
+    for mode in ("edge", "reflect"):
+        call = f'nn.pad(%0, %1, pad_width={text(widths)}, pad_mode="{mode}")'
+        y = np.pad(x, [[max(0, side) for side in pair] for pair in widths], mode)[:-1, 1:, :-5]
+        case(f"pad {mode} crops", call, [x, fill], [y])
     i = ints(3, dtype="int8")
     y = np.pad(i, (2, 1), constant_values=7)
     for dtype, value in {"int8": 7, "float32": 7.75}.items():  # cast to the data's dtype
