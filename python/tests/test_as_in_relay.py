@@ -403,3 +403,27 @@ def test_a_padding_of_elements_crops(kind, mode):
     data = np.random.default_rng(1).normal(size=(4, 6, 5)).astype("float32")
     got = relay.create_executor(kind).evaluate(relay.Function([x], call))(data).numpy()
     np.testing.assert_array_equal(got, np.pad(data, ((0, 0), (2, 0), (0, 4)), mode)[1:-1, :-3, 2:])
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_a_depthwise_convolution_with_a_multiplier(kind):
+    x, w = relay.var("x", shape=(2, 3, 4, 5, 3)), relay.var("w", shape=(3, 4, 2, 1, 3))
+    sizes = {"groups": 3, "channels": 12, "kernel_size": (2, 1, 3)}
+    call = relay.nn.conv3d(x, w, **sizes)
+    assert result_type(call) == relay.TensorType((2, 12, 3, 5, 1))
+    rng = np.random.default_rng(1)
+    data, weight = (
+        rng.normal(size=(2, 3, 4, 5, 3)).astype("float32"),
+        rng.normal(size=(3, 4, 2, 1, 3)).astype("float32"),
+    )
+    parts = [
+        np.einsum("nchw,cm->ncmhw", data[:, :, r : r + 3, :, t : t + 1][..., 0], weight[:, :, r, 0, t])
+        for r in range(2)
+        for t in range(3)
+    ]
+    got = relay.create_executor(kind).evaluate(relay.Function([x, w], call))(data, weight).numpy()
+    np.testing.assert_allclose(got, sum(parts).reshape(2, 12, 3, 5, 1), rtol=1e-4, atol=1e-5)
+    plain = relay.nn.conv3d(x, relay.reshape(w, (12, 1, 2, 1, 3)), **sizes)
+    assert hr.ir.structural_equal(call, plain)
+    with pytest.raises(hr.UserError, match="weight must have 1 input channels, got 4"):
+        result_type(relay.nn.conv3d(x, w, **{**sizes, "channels": None}))

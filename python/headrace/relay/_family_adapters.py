@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace import _arguments, _core, _node
 from headrace._numpy import np
-from headrace._operands import TupleWrapper, const, operand
+from headrace._operands import TupleWrapper, const, operand, shape_of
 from headrace.relay._op_functions import deferred
 
 _SUPPRESS = deferred("vision.all_class_non_max_suppression")
@@ -189,6 +189,64 @@ def _packed_conv2d(name: str) -> Callable[..., Any]:
 
 contrib_conv2d_nchwc = _packed_conv2d("contrib_conv2d_nchwc")
 contrib_depthwise_conv2d_nchwc = _packed_conv2d("contrib_depthwise_conv2d_nchwc")
+
+_CONV3D = deferred("nn.conv3d")
+_RESHAPE = deferred("reshape")
+
+
+def conv3d(
+    data: Any,
+    weight: Any,
+    strides: Any = (1, 1, 1),
+    padding: Any = (0, 0, 0),
+    dilation: Any = (1, 1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: Any = None,
+    data_layout: str = "NCDHW",
+    kernel_layout: str = "OIDHW",
+    out_layout: str = "",
+    out_dtype: Any = None,
+    *,
+    span: Any = None,
+) -> Any:
+    """nn.conv2d over 3 spatial axes: data T[N,C,D,H,W], weight T[K,C/groups,O,R,S].
+
+    Parameters
+    ----------
+    data : RelayExpr
+        T[N, C, ...], numbers, or in data_layout: the image.
+    weight : RelayExpr
+        T[K, C / groups, ...], or in kernel_layout: the kernel. With a group for each channel, also T[C, K / C, ...]
+        in the layout OIDHW: the call then reads it reshaped to T[K, 1, ...]. Its type must be known here, and
+        `channels` given.
+    strides, padding, dilation : shape
+        Per spatial axis; padding also as all begins, then all ends.
+    groups : int
+        Groups of channels, each convolved by itself.
+    channels : int, optional
+        K, the output channels.
+    kernel_size : shape, optional
+        Taps per spatial axis.
+    data_layout, kernel_layout, out_layout : str
+        Orders of these letters, channels perhaps in parts: "NCDHW16c"; out_layout empty: data_layout.
+    out_dtype : str, optional
+        The result's; data's when it is left out.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        Of `nn.conv3d`.
+    """
+    weight = operand(weight, "conv3d: weight")
+    shape = shape_of(weight) or ()
+    is_by_channel = len(shape) == 5 and None not in shape and shape[0] == groups != 1 and kernel_layout == "OIDHW"
+    if is_by_channel and shape[1] > 1 and channels == groups * shape[1]:
+        weight = _RESHAPE(weight, (channels, 1, *shape[2:]), span=span)
+    sizes = (strides, padding, dilation, groups, channels, kernel_size)
+    return _CONV3D(data, weight, *sizes, data_layout, kernel_layout, out_layout, out_dtype, span=span)
 
 
 def all_class_non_max_suppression(
@@ -520,6 +578,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
         for function in (
             contrib_conv2d_nchwc,
             contrib_depthwise_conv2d_nchwc,
+            conv3d,
             global_avg_pool1d,
             global_avg_pool3d,
             global_max_pool1d,
