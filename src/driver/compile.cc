@@ -188,6 +188,10 @@ class Compilation {
     }
     for (size_t i = 0; i < placed_.regions.size(); ++i) emit_region(placed_.regions[i], compiled_.regions[i], code_);
     save_external_modules(code_);
+    // The code generator needs memory of its own, and nothing of these.
+    programs_.clear();
+    groups_ = {};
+    placed_ = {};
   }
 
   // Writes what only the model's own program has.
