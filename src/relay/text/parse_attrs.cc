@@ -16,14 +16,14 @@ bool Parser::at_attribute() const {
   return (peek().kind == TokenKind::word || peek().kind == TokenKind::string) && peek(1).is("=");
 }
 
-NamedValue Parser::attribute() {
+NamedValue Parser::attribute(const Array<Var>& params) {
   const Token name = take();
   take();
-  Value read = value(0);
+  Value read = value(0, params);
   return {name.kind == TokenKind::string ? unquote(name.text) : std::string(name.text), std::move(read)};
 }
 
-Value Parser::value(size_t depth) {
+Value Parser::value(size_t depth, const Array<Var>& params) {
   check_depth(depth);
   const Token first = peek();
   if (first.kind == TokenKind::string && !peek(1).is(":")) return take(), Value(unquote(first.text));
@@ -36,11 +36,11 @@ Value Parser::value(size_t depth) {
   if (accept("None") || accept("nullptr")) return {};
   if (ends && (first.is("True") || first.is("False"))) return take(), Value(first.is("True"));
   if (first.kind == TokenKind::word && peek(1).is("(")) return value_call(depth);
-  const auto inside = [&] { return value(depth + 1); };
+  const auto inside = [&] { return value(depth + 1, params); };
   if (accept("[")) return list_of(inside);
   if (accept("{")) return map_of(inside);
   if (first.is("meta") && peek(1).is("[")) return meta_value();
-  if (first.kind == TokenKind::local && own_params_ != nullptr) return param_value();
+  if (first.kind == TokenKind::local && !params.empty()) return param_value(params);
   if (at_tuple()) return tuple_of(inside);
   if (ends && first.kind == TokenKind::word && !symbols_.contains(std::string(first.text))) fail_word(first);
   return value_dim();
@@ -63,11 +63,11 @@ void Parser::fail_word(const Token& word) {
 }
 
 // Parses %x in an attribute of a function: the function's own parameter.
-Value Parser::param_value() {
+Value Parser::param_value(const Array<Var>& params) {
   const Token token = take();
-  const auto found = std::find_if(own_params_->begin(), own_params_->end(),
+  const auto found = std::find_if(params.begin(), params.end(),
                                   [&](const Var& param) { return param->name_hint == local_name(token); });
-  if (found == own_params_->end())
+  if (found == params.end())
     fail(token, fmt::format("%{} is not a parameter of the function that has this attribute", token.text));
   return Value(*found);
 }

@@ -515,9 +515,7 @@ Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
   while (!at(")")) {
     const Token token = peek();
     if (at_attribute()) {
-      own_params_ = &out;
-      set_function_attr(attrs, token, attribute());
-      own_params_ = nullptr;
+      set_function_attr(attrs, token, attribute(out));
     } else {
       if (!attrs.empty()) fail(token, "parameters come before attributes");
       Var var = co_await declared_var(&devices.emplace_back());

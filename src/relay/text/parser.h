@@ -100,8 +100,9 @@ class Parser : private TokenReader {
 
   // Attributes and values.
   bool at_attribute() const;
-  NamedValue attribute();
-  Value value(size_t depth);
+  // `params` are those of the function whose attribute is read: its values may mention them. Calls have none.
+  NamedValue attribute(const Array<Var>& params = {});
+  Value value(size_t depth, const Array<Var>& params = {});
   Value value_number(bool negative);
   Value value_call(size_t depth);
   Value tensor_argument();
@@ -111,7 +112,7 @@ class Parser : private TokenReader {
   void set_function_attr(DictAttrs& attrs, const Token& name, const NamedValue& field);
   Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
-  Value param_value();
+  Value param_value(const Array<Var>& params);
   [[noreturn]] void fail_word(const Token& word);
   void take_dyn_attrs(const Token& first, Array<Expr>& args, CallAttrs& attrs);
   void take_old_attrs_of(const OpNode& op, const Token& first, Array<Expr>& args, CallAttrs& attrs);
@@ -180,8 +181,7 @@ class Parser : private TokenReader {
   std::unordered_map<std::string, std::vector<Constructor>> constructors_;  // constructors of all types, by name
   std::unordered_map<std::string, PrimVar> symbols_;                        // in the top-level function being read
   ScopedNames<TypeVar> type_vars_;
-  ScopedNames<Expr> vars_;                  // "x" for %x, "#0" for %0
-  const Array<Var>* own_params_ = nullptr;  // parameters of the function whose attribute is being read
+  ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;
   std::vector<std::string> devices_;                     // texts of the metadata
   std::map<std::string, std::vector<ObjectRef>> nodes_;  // nodes of the metadata, by kind

@@ -83,6 +83,8 @@ TEST_F(RoundTrip, AnAttributeMentionsAParameter) {
   EXPECT_THAT(error_in("def @main(%x) { let %y = %x; fn (%z, k=%y) { %z } }"),
               testing::HasSubstr("%y is not a parameter of the function that has this attribute"));
   EXPECT_THAT(error_in("def @main(%x) { split(%x, axis=%x) }"), testing::HasSubstr("expected a dimension"));
+  EXPECT_THAT(error_in("def @f(%z, k=[%z, %y]) { %z }\ndef @main(%x) { split(%x, axis=%x) }"),
+              testing::AllOf(testing::HasSubstr("%y is not a parameter"), testing::HasSubstr("expected a dimension")));
 }
 
 // Inference writes the types of functions, which have the functions' own type parameters, where none are written.
