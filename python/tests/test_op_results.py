@@ -31,6 +31,8 @@ def calls_of_the_op_cases():
 def test_the_table_has_every_op_that_gives_a_tuple():
     counted = {}
     for call in calls_of_the_op_cases():
+        if call.op.name == "annotation.checkpoint":  # a plain call, as in Relay: it has the type of its argument
+            continue
         row = _op_table.RESULTS.get(call.op.name)
         attrs = {key: call.attrs[key] for key in call.attrs.keys()} if call.attrs else {}  # noqa: SIM118
         found = row(attrs, call.args) if callable(row) else row
