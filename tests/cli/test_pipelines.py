@@ -69,6 +69,11 @@ class PipelineTest(JsonPageTest):
         self.assertRegex(done.stdout, r"\nstage0 +50 +0 +\d+ %")
         self.assertRegex(done.stdout, r"\n50 requests, [\d.]+ a second; latency .*; bottleneck: stage[01]\n")
 
+    def test_a_warm_up_is_no_request(self) -> None:
+        report = self.report("pipeline run", "pipe.so", "--requests", "3", "--warm-up", "--output-dir", "w")
+        self.assertEqual(report["metrics"]["succeeded"], 3)
+        self.assertEqual([stage["items"] for stage in report["metrics"]["stages"]], [3, 3])
+
     def test_bench(self) -> None:
         report = self.report("pipeline bench", "pipe.so", "--requests", "5", "--rounds", "2", "--unpinned")
         self.assertEqual(report["metrics"]["succeeded"], 5 * 3)  # a round warms up

@@ -59,15 +59,11 @@ partition::Backends usable_backends(std::vector<std::vector<std::string>>& rows)
 
 using ClaimsOfOps = std::map<std::string, std::vector<Claims>>;  // in the order of the backends
 
-// The names of a backend's patterns, in the order of their priority, where several forms of one count once; none for a
-// backend that cannot be used.
-Array<std::string> patterns_of(const std::string& name, const partition::Backends& usable) {
+// The names of a backend's patterns, in the order of their priority, where several forms of one count once.
+Array<std::string> patterns_of(const partition::Backend& backend) {
   Array<std::string> names;
-  for (const auto& backend : usable) {
-    if (backend->name() != name) continue;
-    for (const partition::CompositePattern& pattern : backend->patterns()) {
-      if (std::find(names.begin(), names.end(), pattern.name) == names.end()) names.push_back(pattern.name);
-    }
+  for (const partition::CompositePattern& pattern : backend.patterns()) {
+    if (std::find(names.begin(), names.end(), pattern.name) == names.end()) names.push_back(pattern.name);
   }
   return names;
 }
@@ -75,11 +71,15 @@ Array<std::string> patterns_of(const std::string& name, const partition::Backend
 Report report_of(const std::vector<std::vector<std::string>>& rows, const partition::Backends& usable,
                  const ClaimsOfOps& claims) {
   Array<Value> backends, ops;
-  for (const auto& row : rows)
-    backends.push_back(Value(Report{{"name", Value(row[0])},
-                                    {"version", Value(row[1])},
-                                    {"patterns", Value(patterns_of(row[0], usable))},
-                                    {"missing", Value(row[3])}}));
+  for (const auto& row : rows) {
+    const auto found =
+        std::find_if(usable.begin(), usable.end(), [&](const auto& backend) { return backend->name() == row[0]; });
+    backends.push_back(
+        Value(Report{{"name", Value(row[0])},
+                     {"version", Value(row[1])},
+                     {"patterns", Value(found == usable.end() ? Array<std::string>() : patterns_of(**found))},
+                     {"missing", Value(row[3])}}));
+  }
   for (const auto& [op, row] : claims) {
     Report taken;
     for (size_t i = 0; i < usable.size(); ++i)
@@ -100,7 +100,7 @@ void print_ops(const partition::Backends& usable, const ClaimsOfOps& claims) {
   }
   std::cout << '\n' << to_table(table);
   for (const auto& backend : usable) {
-    const Array<std::string> names = patterns_of(std::string(backend->name()), usable);
+    const Array<std::string> names = patterns_of(*backend);
     if (!names.empty())
       print_out("\npatterns of {}: {}\n", backend->name(), shown(fmt::format("{}", fmt::join(names, ", "))));
   }

@@ -95,7 +95,7 @@ void Core::check_not_forked() const {
 
 void Core::check_takes_requests() const {
   check_not_forked();
-  if (state() == State::built)
+  if (!has_started_.load(std::memory_order_acquire) && state() == State::built)
     throw RefusedError("PipelineNotStarted", "the pipeline is built, and takes no requests before start()");
 }
 
