@@ -87,7 +87,7 @@ def test_the_program_in_python_finds_it(environment, tmp_path):
     elsewhere = run_python(dict(os.environ), "", "-m", "headrace", "run", tmp_path / "model.so", *x)
     assert elsewhere.returncode == 4
     assert "needs the backend 'elementwise', and" in elsewhere.stderr
-    assert "it is in Python: install its package, and use `python -m headrace` or headrace.load" in elsewhere.stderr
+    assert "it is in Python: install its package or give its file (--plugin FILE.py), and use" in elsewhere.stderr
 
 
 def test_it_passes_the_conformance_kit(environment):

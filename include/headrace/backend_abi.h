@@ -69,7 +69,7 @@ typedef enum hr_node_kind {
   HR_NODE_CONST = 1,    /* a tensor that is known when the model is compiled */
   HR_NODE_CALL = 2,     /* a call of an op */
   HR_NODE_TUPLE = 3,    /* its operands, as one value */
-  HR_NODE_ITEM = 4,     /* item `index` of its operand, which has several results */
+  HR_NODE_ITEM = 4,     /* result `index` of its operand, a call or composite that has several */
   HR_NODE_COMPOSITE = 5 /* a call of a graph that one of the backend's patterns matched */
 } hr_node_kind;
 /* Later versions may have further kinds. A backend refuses a graph with a kind that it does not know. */

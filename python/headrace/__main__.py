@@ -10,8 +10,10 @@ import importlib.util
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 from headrace import _core, _native
 from headrace._core import UserError
@@ -43,21 +45,43 @@ def _split_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return rest, files
 
 
-def _import_backends(file: str) -> None:
-    """Runs a file, and registers the backends that it defines and does not register itself."""
-    from headrace import backend  # most calls of the program need none of it
-
+def _run_file(file: str) -> ModuleType:
+    """Runs a file of Python. Its errors are errors of the user, with their place in the file."""
     name = f"headrace_plugin_{Path(file).stem}"  # numpy.py hides no numpy
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None or not Path(file).is_file():
         raise UserError(f"--plugin: '{file}' is not a file of Python")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
-    defined = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == name]
-    for kind in defined:
-        if issubclass(kind, backend.Backend) and getattr(kind, "name", "") not in ("", *backend.names()):
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == spec.origin]
+        line = error.lineno if isinstance(error, SyntaxError) else [*lines, None][0]
+        said = error.msg if isinstance(error, SyntaxError) else error
+        raise UserError(f"--plugin: {file}:{line or 1}: {type(error).__name__}: {said}") from error
+    return module
+
+
+def _import_backends(file: str) -> None:
+    """Runs a file, and registers the backends that it defines and does not register itself."""
+    from headrace import backend  # most calls of the program need none of it
+    from headrace._ffi import list_global_func_names
+
+    known, functions = set(backend.names()), list_global_func_names()
+    module = _run_file(file)
+    defined = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
+    kinds = [one for one in defined if issubclass(one, backend.Backend)]
+    for kind in kinds:
+        name = getattr(kind, "name", "")
+        if name in known:
+            raise UserError(f"--plugin: {file}: there is a backend '{name}' already; give {kind.__name__} another name")
+        if name and name not in backend.names():
             backend.register(kind())
+    if set(backend.names()) == known and list_global_func_names() == functions:
+        fault = f"the class {kinds[0].__name__} has no name" if kinds else "it has no class of headrace.backend.Backend"
+        raise UserError(f"--plugin: {file} registers no backend and no function: {fault}")
 
 
 def _main(arguments: Sequence[str]) -> int:
@@ -66,7 +90,7 @@ def _main(arguments: Sequence[str]) -> int:
         return _MISSING
     rest, files = _split_plugins(arguments)
     try:
-        for file in files:
+        for file in dict.fromkeys(files):
             _import_backends(file)
     except UserError as error:
         print(f"headrace: {error}", file=sys.stderr)

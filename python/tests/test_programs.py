@@ -165,5 +165,32 @@ def test_a_file_of_backends_may_have_the_name_of_a_package(tmp_path):
     assert "by crasher" in in_python(*chosen, cwd=tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import json\n\nimport none_such\n", "mine.py:3: ModuleNotFoundError: No module named 'none_such'"),
+        ("def f(:\n", "mine.py:1: SyntaxError: "),
+        (
+            CRASHER.replace('name = "crasher"', ""),
+            "mine.py registers no backend and no function: the class Crasher has no",
+        ),
+        ("x = 1\n", "mine.py registers no backend and no function: it has no class of headrace.backend.Backend"),
+        (CRASHER.replace("crasher", "numpy"), "mine.py: there is a backend 'numpy' already; give Crasher another name"),
+    ],
+)
+def test_a_file_without_a_backend_of_its_own_is_an_error(tmp_path, text, said):
+    (tmp_path / "mine.py").write_text(text)
+    told = in_python("backend", "list", "--plugin", "mine.py", cwd=tmp_path, code=3)
+    assert f"headrace: --plugin: {said}" in told
+    assert "Traceback" not in told
+
+
+def test_a_file_may_register_a_function_alone(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import headrace\n\n\n@headrace.register_func('relay.ext.minetest')\ndef codegen(function): ...\n"
+    )
+    in_python("backend", "list", "--plugin", "mine.py", "--plugin", "mine.py", cwd=tmp_path)
+
+
 def test_a_plugin_without_a_file_is_wrong_usage(tmp_path):
     assert "--plugin" in in_python("backend", "list", "--plugin", cwd=tmp_path, code=2)

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <vector>
 
 #include "base/descriptor.h"
@@ -106,22 +107,44 @@ std::string find_c_compiler(const std::string& wanted, std::string_view user, CL
                   is_c ? "C" : "C++", fmt::join(names, ", "), user, variable));
 }
 
+namespace {
+
+// Returns the words of "gcc -m64", as make and configure scripts take the variable CC; a name of a program is one word.
+std::vector<std::string> words_of(const std::string& compiler) {
+  if (is_program(compiler)) return {compiler};
+  std::vector<std::string> words;
+  std::istringstream stream(compiler);
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words.empty() ? std::vector<std::string>{compiler} : words;
+}
+
+// Throws UserError for a compiler that ended with this wait status.
+void check_status(int status, const std::string& name, const std::string& errors) {
+  if (status == 0) return;
+  constexpr size_t kShown = 400;
+  const std::string said = read_text(errors, "file of errors").substr(0, kShown);
+  const std::string end = WIFEXITED(status) ? fmt::format("it ended with the exit status {}", WEXITSTATUS(status))
+                                            : fmt::format("it was ended by the signal {}", WTERMSIG(status));
+  throw_user_error("the {} failed: {}", name, said.empty() ? end + " and no message" : said);
+}
+
+}  // namespace
+
 std::string compile_c(const std::string& compiler, const std::string& source, CLanguage language) {
   const Folder folder;
   const bool is_c = language == CLanguage::c;
   const std::string text = folder.file(is_c ? "regions.c" : "regions.cc"), object = folder.file("regions.o"),
                     errors = folder.file("errors");
   write_file(text, source);
-  std::vector<std::string> command{
-      compiler, is_c ? "-std=c11" : "-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-fno-math-errno"};
+  const std::string name = fmt::format("{} compiler '{}'", is_c ? "C" : "C++", compiler);
+  std::vector<std::string> command = words_of(compiler);
+  command.insert(command.end(),
+                 {is_c ? "-std=c11" : "-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-fno-math-errno"});
   // The object is linked into a file that needs no C++ library.
   if (!is_c) command.insert(command.end(), {"-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"});
   command.insert(command.end(), {"-c", text, "-o", object});
-  if (run(command, errors) != 0) {
-    constexpr size_t kShown = 400;
-    throw_user_error("the {} compiler '{}' failed: {}", is_c ? "C" : "C++", compiler,
-                     read_text(errors, "file of errors").substr(0, kShown));
-  }
+  check_status(run(command, errors), name, errors);
+  if (!fs::exists(object)) throw_user_error("the {} ended well and wrote no object file", name);
   const auto made = MappedFile::open(object, "object file of the C compiler");
   return {reinterpret_cast<const char*>(made->bytes().data()), made->bytes().size()};
 }

@@ -17,6 +17,7 @@ struct Variant {
 constexpr Variant kVariants[] = {
     {"clip/inner", "x (3, 5)", "clip(%x, a_min=-0.5f, a_max=0.25f)"},
     {"clip/above", "x (3, 5)", "clip(%x, a_min=0f, a_max=6f)"},
+    {"clip/exchanged_bounds", "x (3, 5)", "clip(%x, a_min=0.25f, a_max=-0.5f)"},
     {"nn.leaky_relu/alpha", "x (3, 5)", "nn.leaky_relu(%x, alpha=0.3f)"},
     {"nn.prelu/channels", "x (2, 3, 4) a* (3)", "nn.prelu(%x, %a)"},
     {"cast/to_int", "x (3, 5)", "cast(%x, dtype=\"int32\")"},

@@ -241,15 +241,44 @@ TEST(Backends, AFileOfAPlanIsReadOnce) {
   std::filesystem::remove(path);
 }
 
+// The backend of a region that the program marks trusts the name of a composite function.
+TEST(Backends, ACompositeMustBeThePatternOfItsName) {
+  module_of(kThreeParts);
+  partition::register_backend(std::make_shared<Patterned>("named_test"));
+  const auto error = [](const std::string& body, const std::string& name = "named_test.sum") {
+    const std::string type = "Tensor[(2, 3), float32]";
+    return kit::user_error_of([&] {
+      compile_to_memory(
+          make_model(module_of(fmt::format("def @r(%a: {0}, %b: {0}, Compiler=\"named_test\") {{\n"
+                                           "  fn (%p: {0}, %q: {0}, Composite=\"{2}\") {{ {1} }}(%a, %b)\n}}\n"
+                                           "def @main(%x: {0}, %y: {0}) {{ @r(%x, %y) }}\n",
+                                           type, body, name))));
+    });
+  };
+  const char* named =
+      "has the name 'named_test.sum' of a pattern of the backend 'named_test', and that pattern does not";
+  for (const char* body : {"add(tanh(%p), %q)", "exp(%p)", "add(exp(exp(%p)), %q)", "add(exp(%p), tanh(%q))",
+                           "tanh(add(exp(%p), %q))", "%p"})
+    EXPECT_THAT(error(body), HasSubstr(named)) << body;
+  const char* refused = "the backend 'named_test' does not compile the region 'r'";
+  EXPECT_THAT(error("add(exp(%p), %q)"), HasSubstr(refused));
+  EXPECT_THAT(error("tanh(%p)", "named_test.other"), HasSubstr(refused));
+}
+
 TEST(Backends, ARegionThatIsRefusedIsNative) {
   if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   module_of(kThreeParts);
   partition::register_backend(std::make_shared<Picky>());
   const CompileOptions options{.backends = {"picky_test", "ccompiler"}};
-  const artifact::Manifest manifest = compile_to_memory(make_model(module_of(kThreeParts)), options).report.manifest;
+  const CompileReport report = compile_to_memory(make_model(module_of(kThreeParts)), options).report;
+  const artifact::Manifest& manifest = report.manifest;
+  ASSERT_THAT(report.notes, SizeIs(1));
+  EXPECT_THAT(report.notes[0].message, HasSubstr("picky_test refused the region 'tvmgen_default"));
+  EXPECT_THAT(manifest.programs[0].notes, SizeIs(1));
   EXPECT_THAT(rows_of(manifest), ElementsAre("native 23", "native 23", "native 23", "native 23", "native 23"));
   EXPECT_THAT(manifest.programs[0].placement[0].message, HasSubstr("picky_test refused its region: 'tvmgen_default"));
   EXPECT_THAT(manifest.regions, IsEmpty());
+  EXPECT_THAT(manifest.backends, IsEmpty());
   EXPECT_THAT(manifest.programs, SizeIs(1));
   expect_right(kThreeParts, options);
 }

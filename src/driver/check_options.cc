@@ -31,8 +31,10 @@ void check_disabled(const std::vector<std::string>& disabled) {
 void check_placement(const CompileOptions& options) {
   const bool has_plan = !options.plan.empty() || options.plan_text;
   if (!options.costs.empty() && options.placement != Placement::cost && !has_plan)
-    throw_user_error("the costs in '{}' have no effect without placement by cost; ask for it, or leave the costs out",
-                     options.costs);
+    throw_user_error(
+        "the costs in '{}' have no effect without placement by cost; ask for it (--placement cost, in Python "
+        "placement=\"cost\"), or leave the costs out",
+        options.costs);
   if (has_plan && options.placement == Placement::cost)
     throw_user_error("the plan '{}' says where ops go, and so does placement by cost; leave one out", options.plan);
 }

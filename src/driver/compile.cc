@@ -113,8 +113,9 @@ class Compilation {
     compiled_ = compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, code_.target,
                                 backend_options(options_));
     check_refused();
+    note_refused();
     partition::return_to_native(placed_, compiled_.refused);
-    drop_refused(compiled_);
+    drop_refused(compiled_, placed_.regions);
     check_extern();
     code_.module_roots.insert(code_.module_roots.end(), compiled_.modules.begin(), compiled_.modules.end());
     code_.backends = compiled_.backends;
@@ -138,6 +139,24 @@ class Compilation {
         throw_at(region.function->span, "compile",
                  fmt::format("the backend '{}' does not compile the region '{}': {}", region.backend, region.name,
                              compiled_.refused[i]->message));
+    }
+  }
+
+  // Notes once for each reason that regions become native.
+  void note_refused() {
+    std::map<std::pair<std::string, std::string>, std::vector<size_t>> regions;  // by backend and reason
+    for (size_t i = 0; i < placed_.regions.size(); ++i) {
+      if (compiled_.refused[i]) regions[{placed_.regions[i].backend, compiled_.refused[i]->message}].push_back(i);
+    }
+    for (const auto& [refusal, indices] : regions) {
+      const std::string& name = placed_.regions[indices[0]].name;
+      report_.notes.push_back({.reason = compiled_.refused[indices[0]]->code,
+                               .pass = "placement",
+                               .message = indices.size() == 1
+                                              ? fmt::format("{} refused the region '{}', which is native: {}",
+                                                            refusal.first, name, refusal.second)
+                                              : fmt::format("{} refused {} regions, such as '{}', which are native: {}",
+                                                            refusal.first, indices.size(), name, refusal.second)});
     }
   }
 

@@ -203,13 +203,16 @@ IRModule closed_module(const std::string& name, const relay::Function& function,
   return module;
 }
 
-void drop_refused(CompiledRegions& compiled) {
+void drop_refused(CompiledRegions& compiled, std::span<const Region> left) {
   std::vector<CompiledRegion> kept;
   for (size_t i = 0; i < compiled.regions.size(); ++i) {
     if (!compiled.refused[i]) kept.push_back(std::move(compiled.regions[i]));
   }
   compiled.regions = std::move(kept);
   compiled.refused.assign(compiled.regions.size(), std::nullopt);
+  std::erase_if(compiled.backends, [&](const artifact::Backend& row) {
+    return std::none_of(left.begin(), left.end(), [&](const Region& region) { return region.backend == row.name; });
+  });
 }
 
 CompiledRegions compile_regions(std::span<const partition::Region> regions, const IRModule& program,

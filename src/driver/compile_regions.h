@@ -33,8 +33,8 @@ struct CompiledRegions {
 // others, with the data types of the program.
 IRModule closed_module(const std::string& name, const relay::Function& function, const IRModule& program);
 
-// Removes the regions that were refused.
-void drop_refused(CompiledRegions& compiled);
+// Removes the regions that were refused, and the backends that compute none of those that are left.
+void drop_refused(CompiledRegions& compiled, std::span<const partition::Region> left);
 
 // Compiles each region by the backend of its name: first by the hooks of the target kind of that name, if it has them
 // (driver/target_hooks.h), and what these leave by the backend. A region without either must find its function in

@@ -226,6 +226,20 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   return placing;
 }
 
+CompileOptions without_placement(CompileOptions options) {
+  options.placement = Placement::order;
+  options.costs.clear();
+  options.plan.clear();
+  options.plan_text.reset();
+  options.overrides.clear();
+  if (!options.target->list("extern").empty()) {
+    Map<std::string, Value> parts = export_target(options.target);
+    parts.erase("extern");
+    options.target = make_target_from_config(parts);
+  }
+  return options;
+}
+
 void drop_unused_options(CompileOptions& options, const partition::Backends& backends) {
   std::erase_if(options.backend_options, [&](const auto& given) {
     const std::string own(require_backend(given.first)->name());

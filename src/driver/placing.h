@@ -65,6 +65,9 @@ void check_backend_options(const CompileOptions& options, const partition::Backe
 // Removes the options of backends that are not in the list: a compile refuses options without effect.
 void drop_unused_options(CompileOptions& options, const partition::Backends& backends);
 
+// Returns the options without those that say where ops go, but for `backends`: no plan, costs, overrides and -extern=.
+CompileOptions without_placement(CompileOptions options);
+
 // Returns the plan of what is decided. UserError as Decider::decide, and for a program without a text form.
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing);
 

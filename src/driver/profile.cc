@@ -75,14 +75,6 @@ class TimedPrograms {
   std::vector<TimedProgram> programs_;
 };
 
-// Returns the target without the backends that its option -extern= names.
-Target without_extern(const Target& target) {
-  if (target->list("extern").empty()) return target;
-  Map<std::string, Value> parts = export_target(target);
-  parts.erase("extern");
-  return make_target_from_config(parts);
-}
-
 // Returns the backend of each op, with its region: programs of the same rows are the same.
 std::vector<std::string> rows_of(const artifact::Manifest& manifest) {
   std::vector<std::string> rows;
@@ -98,13 +90,7 @@ class Profiler {
  public:
   Profiler(const CompileOptions& compile, partition::Backends backends, const ProfileOptions& options,
            partition::CostTable table)
-      : base_(compile), backends_(std::move(backends)), options_(options), table_(std::move(table)) {
-    base_.target = without_extern(compile.target);
-    base_.placement = Placement::order;
-    base_.costs = {};
-    base_.plan = {};
-    base_.plan_text.reset();
-    base_.overrides = {};
+      : base_(without_placement(compile)), backends_(std::move(backends)), options_(options), table_(std::move(table)) {
     base_.progress = {};
   }
   const partition::CostTable& table() const { return table_; }

@@ -162,12 +162,12 @@ struct FailingBody : runtime::ModuleBody {
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
     if (name != "region") return {};
     const int fails_at = what == "third" ? 3 : 1;
-    return PackedFunc([fails_at, hangs = what == "hangs", calls = 0](Args args) mutable {
+    return PackedFunc([fails_at, hangs = what == "hangs", is_silent = what == "silent", calls = 0](Args args) mutable {
       if (hangs && calls++ > 0) {
         while (!may_return) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         calls = 0;
       }
-      if (!hangs && ++calls >= fails_at) throw_user_error("the chip is on fire");
+      if (!hangs && ++calls >= fails_at) throw UserError(is_silent ? "" : "the chip is on fire");
       const auto* x = static_cast<const DLTensor*>(args[0].v.v_ptr);
       for (int64_t i = 0; i < x->shape[0]; ++i)
         static_cast<float*>(static_cast<DLTensor*>(args[1].v.v_ptr)->data)[i] = 7;
@@ -216,6 +216,17 @@ TEST(Fallback, WithoutItTheRunFails) {
   const auto executor = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
   EXPECT_THAT(kit::user_error_of([&] { numbers(*executor, {0, 0, 0, 0}); }), HasSubstr("the chip is on fire"));
   EXPECT_THAT(executor->fallbacks(), IsEmpty());
+}
+
+TEST(Fallback, AFailureWithoutAMessageSaysThatItHasNone) {
+  const auto artifact = compiled(failing_model("silent"));
+  const auto executor = load::make_executor(artifact, "default", {.threads = 1});
+  EXPECT_FLOAT_EQ(numbers(*executor, {0, 0, 0, 0})[0], -std::exp(1.0F));
+  ASSERT_EQ(executor->fallbacks().size(), 1u);
+  EXPECT_EQ(executor->fallbacks()[0].message, "it does not say why");
+  const auto strict = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
+  EXPECT_THAT(kit::user_error_of([&] { numbers(*strict, {0, 0, 0, 0}); }),
+              HasSubstr("the backend of this region failed without saying why"));
 }
 
 TEST(Fallback, ACodeThatDoesNotReturnIsReplacedAfterItsTime) {

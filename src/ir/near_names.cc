@@ -9,6 +9,12 @@ namespace headrace {
 
 namespace {
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& one : lower) one = 'A' <= one && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
+  return lower;
+}
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -29,9 +35,9 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known, char separator) {
   std::vector<std::string> near;
   if (name.size() >= 100) return near;
-  const std::string tail = separator + std::string(name);
+  const std::string tail = separator + std::string(name), lower = lower_case(name);
   for (const std::string& one : known) {
-    if (one.ends_with(tail) || edit_distance(one, name) <= 2) near.push_back(one);
+    if (one.ends_with(tail) || edit_distance(lower_case(one), lower) <= 2) near.push_back(one);
   }
   return near;
 }

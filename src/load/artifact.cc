@@ -37,7 +37,9 @@ std::string missing_loader(const Library& library, size_t index) {
           "the model without it",
           library.name(), region.backend, kind,
           kind.starts_with(runtime::kPythonKindPrefix)
-              ? "it is in Python: install its package, and use `python -m headrace` or headrace.load"
+              ? "it is in Python: install its package or give its file (--plugin FILE.py), and use `python -m "
+                "headrace` or "
+                "headrace.load"
               : "load its library (--plugin, headrace.load_backend in Python), or install it");
   }
   return fmt::format(

@@ -1,7 +1,6 @@
 #include "partition/plan_decider.h"
 
 #include <fmt/ranges.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <map>

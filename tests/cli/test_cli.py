@@ -470,6 +470,8 @@ class JsonTest(JsonPageTest):
         done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--fail-if-native", "add,nn.soft*")
         self.assertEqual(done.returncode, USER)
         self.assertIn("--fail-if-native 'nn.soft*': the nn.softmax at ", done.stderr)
+        done = self.call("explain", "parts.relay", "--fail-if-native", "add,neg*")
+        self.assertEqual(done.stderr.count("runs natively"), 2, done.stderr)
         self.check_costs()
         done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler,nobody")
         self.assertEqual(done.returncode, 3)

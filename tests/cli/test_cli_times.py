@@ -80,7 +80,7 @@ class TimesTest(JsonPageTest):
         self.assertRegex(text, r"^step +median +share +bytes +GFLOP/s +GB/s +of limit +op +writes <- reads\n")
         self.assertEqual(len(text.splitlines()), 1 + 2 + 2)
         self.assertRegex(
-            text, r"\d+ steps take \S+ \S+, a run \S+ \S+ on 1 thread; round by round the steps are [\d.]+ % of a run\n"
+            text, r"\d+ steps: \S+ \S+, a run \S+ \S+ on 1 thread; round by round the steps are [\d.]+ % of a run\n"
         )
         self.assertRegex(text, r"limits: \S+ GFLOP/s, L2 \S+ GB/s, L3 \S+ GB/s, DRAM \S+ GB/s")
         if report["hop_nanoseconds"]:

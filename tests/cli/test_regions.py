@@ -58,6 +58,14 @@ class ListOfBackendsTest(CliTest):
         edge, inner = (corner, side, side, corner), (side, middle, middle, side)
         self.assertEqual(found, (*edge, *inner, *inner, *edge))
 
+    def test_times_of_steps_name_the_region(self) -> None:
+        self.needs_backends("onednn")
+        (self.folder / "convs.relay").write_text(CONVS)
+        for command in (("profile", "--rounds", "1"), ("bench", "--steps", "--rounds", "1")):
+            verb, *options = command
+            shown = self.call(verb, "convs.relay", "--backends", "onednn", *options, check=True).stdout
+            self.assertRegex(shown, r"nn\.conv2d \(region tvmgen_default_onednn_main_0\)|main_0\)", shown)
+
     def test_an_alias_is_the_backend(self) -> None:
         self.needs_backends("onednn")
         text = ONE.replace('"ccompiler"', '"dnnl"').replace("exp(add(%a, %a))", "exp(%a)")

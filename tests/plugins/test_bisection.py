@@ -61,6 +61,28 @@ def verify(plugin: str, *arguments: str, text: str = TEXT) -> subprocess.Complet
         return subprocess.run(command, capture_output=True, text=True, timeout=100)
 
 
+class Compile(unittest.TestCase):
+    def test_a_plugin_that_nothing_names_is_noted(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "model.relay").write_text(TEXT)
+            command = [
+                OPTIONS.program,
+                "compile",
+                "model.relay",
+                "-o",
+                "m.so",
+                "--plugin",
+                f"{OPTIONS.plugins}/chip.so",
+            ]
+            notes = [
+                subprocess.run([*command, *more], capture_output=True, text=True, timeout=100, cwd=folder).stderr
+                for more in ([], ["--backends", "chip"])
+            ]
+        self.assertIn("note: the backend 'chip' of ", notes[0])
+        self.assertIn("computes nothing here; --backends chip gives it ops", notes[0])
+        self.assertEqual(notes[1], "")
+
+
 class Bisection(unittest.TestCase):
     def test_a_right_backend_is_not_looked_into(self) -> None:
         run = verify("chip", "--json")

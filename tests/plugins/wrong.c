@@ -71,17 +71,17 @@ static int32_t run(void* self, void* region, const hr_kernel_env* env, DLTensor*
 }
 
 /* Declares wrong types for a region 1x2 -> 1x2: another size (23), another number of inputs (24), a type without a
- * shape (25), or none with a reason (26). */
+ * shape (25), none with a reason (26), far too many (27), or one of far too many dimensions (28). */
 static int32_t entry_types(void* self, void* region, hr_entry_types* types, const hr_message* message) {
   static const int64_t right[] = {1, 2}, wrong[] = {-1, 3};
   static const hr_tensor_type input = {{kDLFloat, 32, 1}, 2, right}, output = {{kDLFloat, 32, 1}, 2, wrong};
-  static const hr_tensor_type shapeless = {{kDLFloat, 32, 1}, 2, NULL};
+  static const hr_tensor_type shapeless = {{kDLFloat, 32, 1}, 2, NULL}, deep = {{kDLFloat, 32, 1}, 2000000000, right};
   (void)self;
   (void)region;
   types->num_inputs = WRONG == 24 ? 0 : 1;
-  types->num_outputs = 1;
+  types->num_outputs = WRONG == 27 ? 4000000000u : 1;
   types->inputs = &input;
-  types->outputs = WRONG == 25 ? &shapeless : &output;
+  types->outputs = WRONG == 25 ? &shapeless : WRONG == 28 ? &deep : &output;
   if (WRONG == 26) hr_write_message(message, "the table of the chip is worn");
   return WRONG == 26;
 }
@@ -94,6 +94,7 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   (void)host;
   HR_FILL_ABI(hr_backend, backend);
   if (WRONG == 2) backend->abi.major = 99;
+  if (WRONG == 29) backend->abi.size = 20;
   memset(long_name, 'x', sizeof long_name - 1);
   backend->name = WRONG == 3    ? NULL
                   : WRONG == 15 ? long_name
@@ -111,7 +112,7 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
 #endif
   backend->find = &find;
   backend->run = WRONG == 4 ? NULL : &run;
-  if (WRONG >= 23) backend->entry_types = &entry_types;
+  if (WRONG >= 23 && WRONG <= 28) backend->entry_types = &entry_types;
   if (WRONG == 5) hr_write_message(message, "the driver of the chip is not installed");
   return WRONG == 5;
 }

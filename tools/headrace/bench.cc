@@ -210,7 +210,7 @@ void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& th
       row.push_back(fmt::format("{:.1f} %", 100 * times.seconds[i] / sum));
       row.push_back(limit_text(figures_of(graph, times.limits, i, times.seconds[i])));
     }
-    row.insert(row.end(), {graph.steps[i].op, shapes_of(graph, graph.steps[i])});
+    row.insert(row.end(), {label_of(graph.steps[i]), shapes_of(graph, graph.steps[i])});
   }
   std::cout << to_table(rows);
 }

@@ -10,6 +10,7 @@
 #include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/placing.h"
+#include "driver/plugins.h"
 #include "tools/headrace/backend_constants.h"
 #include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/op_counts.h"
@@ -125,6 +126,21 @@ void return_pages_between_stages(const std::string& path, driver::CompileOptions
   };
 }
 
+// Says which backends of --plugin were not asked, because nothing names them.
+void note_unused_plugins(const driver::CompileReport& compiled, const driver::CompileOptions& options,
+                         const Common& common) {
+  for (const std::string& path : common.plugins) {
+    const std::string name = driver::load_plugin(path);
+    const std::vector<std::string>& named = options.backends;
+    const auto& used = compiled.manifest.backends;
+    if (name.empty() || std::find(named.begin(), named.end(), name) != named.end() ||
+        std::any_of(used.begin(), used.end(), [&](const artifact::Backend& one) { return one.name == name; }))
+      continue;
+    fmt::print(stderr, "note: the backend '{0}' of {1} computes nothing here; --backends {0} gives it ops\n",
+               shown(name), shown(path));
+  }
+}
+
 int compile(const CompileState& state, const Common& common) {
   return_freed_weights();
   driver::CompileOptions options = state.model.compile_options(common);
@@ -147,6 +163,7 @@ int compile(const CompileState& state, const Common& common) {
     return HR_OK;
   }
   for (const pass::PassNote& note : compiled.notes) fmt::print(stderr, "{}\n", shown(to_text(note)));
+  note_unused_plugins(compiled, options, common);
   double total = 0;
   for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
   print_out("{}: {}, {} for {}, weights {}, arena {}, compiled in {}\n", shown(state.output),

@@ -82,7 +82,7 @@ Report report_of(const driver::Explanation& explained) {
           {"graph", Value(graph_report(explained.graph, explained.placement))}};
 }
 
-// Throws for the first op that should not be native, and is.
+// Throws for the ops that should not be native, and are: all of them, or the first kMostNamed.
 void check_native(const ExplainState& state, const driver::Explanation& explained) {
   for (const std::string& pattern : state.fail_if_native) {
     const auto is_it = [&](const artifact::Placement& one) {
@@ -92,14 +92,22 @@ void check_native(const ExplainState& state, const driver::Explanation& explaine
       throw_user_error("--fail-if-native '{}': the program has no such op; the pattern is for kinds, as 'nn.conv2d*'",
                        pattern);
   }
+  constexpr size_t kMostNamed = 20;
+  std::vector<std::string> found;
   for (const artifact::Placement& one : explained.placement) {
     if (one.backend != partition::kNative) continue;
     for (const std::string& pattern : state.fail_if_native) {
-      if (fnmatch(pattern.c_str(), one.kind.c_str(), 0) == 0)
-        throw_user_error("--fail-if-native '{}': the {} at {} runs natively: {}", pattern, one.kind, one.op,
-                         one.message);
+      if (fnmatch(pattern.c_str(), one.kind.c_str(), 0) != 0) continue;
+      found.push_back(
+          fmt::format("--fail-if-native '{}': the {} at {} runs natively: {}", pattern, one.kind, one.op, one.message));
+      break;
     }
   }
+  if (found.empty()) return;
+  const size_t more = found.size() - std::min(found.size(), kMostNamed);
+  found.resize(found.size() - more);
+  if (more > 0) found.push_back(fmt::format("and {} more", more));
+  throw_user_error("{}", fmt::join(found, "\n"));
 }
 
 void write_page(const ExplainState& state, const driver::Explanation& explained) {

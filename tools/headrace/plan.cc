@@ -82,8 +82,10 @@ Verb add_plan(CLI::App& app, const Common& common) {
   auto state = std::make_shared<PlanState>();
   CLI::App* verb = app.add_subcommand("plan", "Compare two plans, which say where each op of a model goes");
   takes_word(verb->add_option("action", state->action, "What to do: diff")->required(), "action", {"diff"});
-  verb->add_option("before", state->before, "A plan, as explain --save-plan writes it")->required()->type_name("FILE");
-  verb->add_option("after", state->after, "Another plan")->required()->type_name("FILE");
+  verb->add_option("before", state->before, "A plan file, as explain --save-plan writes it")
+      ->required()
+      ->type_name("FILE");
+  verb->add_option("after", state->after, "Another plan file")->required()->type_name("FILE");
   verb->footer("The exit code is 0 if they say the same, and 5 if not.\nExample: headrace plan diff old.json new.json");
   return [state, &common] { return diff(*state, common); };
 }

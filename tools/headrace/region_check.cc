@@ -152,12 +152,7 @@ class RegionChecker {
 
   // Returns the options of a compile of regions that the program marks.
   driver::CompileOptions marked_options() const {
-    driver::CompileOptions options = options_.compile;
-    options.plan.clear();
-    options.plan_text.reset();
-    options.costs.clear();
-    options.overrides.clear();
-    options.placement = driver::Placement::order;
+    driver::CompileOptions options = driver::without_placement(options_.compile);
     options.backends.clear();
     options.progress = {};
     partition::Backends used;
@@ -171,7 +166,6 @@ class RegionChecker {
   std::vector<NDArray> run_natively(CallsProgram program) const {
     driver::CompileOptions options = marked_options();
     options.backend_options.clear();
-    if (!options.target->list("extern").empty()) options.overrides = {{.pattern = "*", .backend = partition::kNative}};
     program.model.module = inlined(program.model.module);
     return load::run(*make_compiled(program.model, options, options_.threads), program.inputs);
   }

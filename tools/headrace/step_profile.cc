@@ -115,7 +115,7 @@ std::vector<std::string> row_of(const artifact::GraphProgram& graph, const StepP
           figures.gflops ? fmt::format("{:.1f}", *figures.gflops) : "-",
           fmt::format("{:.1f}", figures.gigabytes),
           limit_text(figures),
-          figures.step.op,
+          label_of(figures.step),
           shapes_of(graph, figures.step)};
 }
 
@@ -131,7 +131,7 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
       {"step", "median", "share", "bytes", "GFLOP/s", "GB/s", "of limit", "op", "writes <- reads"}};
   for (const StepTime& time : shown) rows.push_back(row_of(graph, profile, time));
   std::cout << to_table(rows);
-  print_out("{} take {}, a run {} on {}; round by round the steps are {:.1f} % of a run\n",
+  print_out("{}: {}, a run {} on {}; round by round the steps are {:.1f} % of a run\n",
             count_of(std::ssize(profile.steps), "step"), show_seconds(profile.sum_seconds()),
             show_seconds(profile.run_seconds), count_of(options.threads, "thread"), 100 * profile.share_of_run);
   std::cout << profile.fallback_text;

@@ -44,6 +44,11 @@ const artifact::GraphProgram& default_graph(const load::Artifact& artifact) {
   return none;
 }
 
+std::string label_of(const artifact::Step& step) {
+  const auto* region = std::get_if<artifact::RegionCall>(&step.action);
+  return region == nullptr ? step.op : fmt::format("{} (region {})", step.op, region->region);
+}
+
 std::string shapes_of(const artifact::GraphProgram& graph, const artifact::Step& step) {
   const size_t num_inputs = step.args.size() - static_cast<size_t>(step.num_outputs);
   const auto list = [&](size_t begin, size_t end) {

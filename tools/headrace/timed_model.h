@@ -30,6 +30,8 @@ double time_run(executors::Executor& executor, std::span<uint64_t> step_nanoseco
 // when its executor is made.
 const artifact::GraphProgram& default_graph(const load::Artifact& artifact);
 
+// Returns the op of a step, and the region that it runs, if it does.
+std::string label_of(const artifact::Step& step);
 // "1x8x8x8 <- 1x1x8x8, 8x1x3x3": what a step writes and reads.
 std::string shapes_of(const artifact::GraphProgram& graph, const artifact::Step& step);
 // Returns the bytes of all tensors that a step writes and reads.

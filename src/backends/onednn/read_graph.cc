@@ -175,7 +175,6 @@ class GraphReader {
     }
   }
 
-  // Items of nested tuples do not occur: all of an item's tensors are one.
   std::optional<No> read_item(uint32_t node) {
     const std::vector<int32_t>& all = tensors_[api_.operand(graph_, node, 0)];
     const uint32_t index = api_.index(graph_, node);

@@ -175,6 +175,8 @@ OpOrNo plain_eltwise(const CallView& call, Network& network) {
 }
 
 OpOrNo clip(const CallView& call, Network& network) {
+  if (!(call.real("a_min", 0) <= call.real("a_max", 0)))
+    return no("its lower bound is not at most its upper one", HR_REASON_ATTRIBUTE_UNSUPPORTED);
   return eltwise(call, network, Algorithm::clip, call.real("a_min", 0), call.real("a_max", 0));
 }
 

@@ -357,7 +357,8 @@ int32_t GraphExecutor::run_region(Call& call) noexcept {
   if (code == 0 || call.callee.native == nullptr || is_interrupt) return code;
   try {
     message_.end();
-    fall_back(call, HR_REASON_BACKEND_FAILED, std::string(message_.view()));
+    const std::string_view why = message_.view();
+    fall_back(call, HR_REASON_BACKEND_FAILED, std::string(why.empty() ? "it does not say why" : why));
   } catch (...) {  // no memory for the native form: the backend's failure is what the caller sees
     return code;
   }
@@ -401,7 +402,11 @@ Status GraphExecutor::failure(size_t step, int32_t code) noexcept {
   message_.end();
   const artifact::Step& failed = program_.graph.steps[step];
   std::string_view message = message_.view();
-  if (message.empty()) message = "a kernel failed without saying why";
+  if (message.empty()) {
+    const auto* region = std::get_if<artifact::RegionCall>(&failed.action);
+    message = region == nullptr ? "a kernel failed without saying why"
+                                : "the backend of this region failed without saying why";
+  }
   return {.code = code,
           .reason = HR_REASON_KERNEL_FAILED,
           .op = failed.op.empty() ? std::string_view(artifact::callee_of(failed.action)) : std::string_view(failed.op),

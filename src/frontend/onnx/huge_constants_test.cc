@@ -31,8 +31,8 @@ const std::vector<std::vector<std::string_view>> kReaders = {{},
                                                              {"Exp"},
                                                              {"Tile"},
                                                              {"ReduceSum"},
-                                                             {"Exp", "ReduceSum"},
                                                              {"MatMul"},
+                                                             {"Exp", "ReduceSum"},
                                                              {"Transpose", "ArgMax"},
                                                              {"NonZero", "Shape"}};
 
@@ -66,7 +66,9 @@ IRModule folded(const IRModule& module) {
 TEST(HugeConstants, StayCalls) {
   const int64_t before = peak_bytes();
   for (const std::string_view op : {"ConstantOfShape", "Expand", "Tile"}) {
-    for (const auto& readers : kReaders) {
+    for (size_t i = 0; i < kReaders.size(); ++i) {
+      if (!kit::is_chosen(i)) continue;
+      const auto& readers = kReaders[i];
       for (const int64_t n : {2'000, 20'000}) {  // 16 MB and 1.6 GB
         SCOPED_TRACE(fmt::format("{} of {} x {}, then {}", op, n, n, fmt::join(readers, ", ")));
         const std::string bytes = huge_model(op, readers, n);

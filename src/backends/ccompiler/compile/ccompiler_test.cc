@@ -188,7 +188,15 @@ TEST(CCompiler, EachNoHasItsReason) {
 }
 
 TEST(CCompiler, AMissingOrFailingCompilerSaysSo) {
-  EXPECT_THAT(kit::user_error_of([] { codegen::compile_c("/nowhere/cc", "int x;"); }), HasSubstr("cannot be started"));
+  const auto said_by = [](const char* compiler) {
+    return kit::user_error_of([&] { codegen::compile_c(compiler, "int x;"); });
+  };
+  EXPECT_THAT(said_by("/nowhere/cc"), HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
+  EXPECT_THAT(said_by("false"),
+              HasSubstr("the C compiler 'false' failed: it ended with the exit status 1 and no message"));
+  EXPECT_THAT(said_by("true"), HasSubstr("the C compiler 'true' ended well and wrote no object file"));
+  EXPECT_THAT(said_by("  "), HasSubstr("cannot be started"));
+  EXPECT_FALSE(codegen::compile_c(codegen::find_c_compiler("", "this test") + " -g0  -Wall", "int x;").empty());
   EXPECT_THAT(kit::user_error_of([] { codegen::compile_c(codegen::find_c_compiler("", "this test"), "int x"); }),
               HasSubstr("failed: "));
   const auto error = [](Map<std::string, Value> options) {

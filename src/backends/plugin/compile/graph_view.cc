@@ -192,11 +192,7 @@ class Builder {
     } else if (const auto* tuple = expr.as<relay::TupleNode>()) {
       add_tuple(*tuple);
     } else if (const auto* item = expr.as<relay::TupleGetItemNode>()) {
-      ids_[expr.get()] = add({.kind = HR_NODE_ITEM,
-                              .operands = {ids_.at(item->tuple.get())},
-                              .results = views_of(expr->checked_type()),
-                              .index = static_cast<uint32_t>(item->index),
-                              .place = to_string(expr->span)});
+      add_item(*item);
     } else if (const auto* let = expr.as<relay::LetNode>()) {
       ids_[expr.get()] = ids_.at(let->body.get());
     } else {
@@ -243,6 +239,24 @@ class Builder {
                         .operands = operands_of(tuple.items),
                         .results = views_of(tuple.checked_type()),
                         .place = to_string(tuple.span)});
+  }
+
+  // An item is what computes it, or one of several results of that; an item that is a tuple is put together again.
+  void add_item(const relay::TupleGetItemNode& item) {
+    const auto& tuple = *item.tuple->checked_type().cast<TupleTypeNode>();
+    const LeafRange leaves = leaves_of_field(tuple, item.index);
+    GraphNode again{.kind = HR_NODE_TUPLE, .results = views_of(item.checked_type()), .place = to_string(item.span)};
+    for (size_t i = 0; i < leaves.count; ++i) {
+      auto [id, result] = source_of(ids_.at(item.tuple.get()), static_cast<uint32_t>(leaves.begin + i));
+      if (node(id).results.size() > 1)
+        id = add({.kind = HR_NODE_ITEM,
+                  .operands = {id},
+                  .results = {again.results[i]},
+                  .index = result,
+                  .place = to_string(item.span)});
+      again.operands.push_back(id);
+    }
+    ids_[&item] = item.checked_type().is<TensorTypeNode>() ? again.operands.at(0) : add(std::move(again));
   }
 
   std::vector<uint32_t> operands_of(const Array<Expr>& args) const {

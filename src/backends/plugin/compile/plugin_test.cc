@@ -337,6 +337,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong17", "'native' is the name of one of the compiler's own backends"},
       {"wrong18", "has no version"},
       {"wrong19", "has a function compile and no supports"},
+      {"wrong29", "says that its table has 20 bytes, and the oldest has"},
       {"other_chip", "are both named 'chip'; load one of them"},
       {"nothing", "there is no file"},
   };
@@ -346,6 +347,9 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   const std::string text = ::testing::TempDir() + "no_plugin.so";
   kit::write_file(text, "no library");
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(text); }), HasSubstr("' is not a shared library; give"));
+  const std::string python = ::testing::TempDir() + "no_plugin.py";
+  kit::write_file(python, "import headrace");
+  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }), HasSubstr("or run `python -m headrace`"));
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
 }
 
@@ -381,7 +385,9 @@ TEST(Plugin, ARegionThatFailsFallsBack) {
       {"wrong24", "takes 0 tensors and gives 1, and the model was compiled for a region that takes 1 and gives 1"},
       {"wrong25", "says types of its region 'tvmgen_default_wrong25_main_0' that are none: one has no shape"},
       {"wrong26",
-       "does not say the types of its region 'tvmgen_default_wrong26_main_0': the table of the chip is worn"}};
+       "does not say the types of its region 'tvmgen_default_wrong26_main_0': the table of the chip is worn"},
+      {"wrong27", "region 'tvmgen_default_wrong27_main_0' that are none: 4000000000 tensors are above"},
+      {"wrong28", "one has 2000000000 dimensions, more than 32"}};
   const IRModule module = typed("def @main(%x: Tensor[(1, 2), float32]) { tanh(%x) }\n");
   for (const auto& [plugin, message] : cases) {
     load(plugin);
@@ -417,17 +423,42 @@ TEST(GraphView, NodesAndTypes) {
   EXPECT_STREQ(api.name(g), "the graph");
   std::vector<int> kinds;
   for (uint32_t i = 0; i < api.num_nodes(g); ++i) kinds.push_back(api.kind(g, i));
-  EXPECT_THAT(kinds, ElementsAre(HR_NODE_INPUT, HR_NODE_INPUT, HR_NODE_TUPLE, HR_NODE_ITEM, HR_NODE_CALL, HR_NODE_ITEM,
-                                 HR_NODE_CALL, HR_NODE_ITEM, HR_NODE_TUPLE));
-  EXPECT_EQ(api.num_results(g, 4), 3U);
-  EXPECT_EQ(api.result_type(g, 4, 2).shape[1], 1);
-  EXPECT_EQ(api.index(g, 5), 1U);
-  EXPECT_EQ(api.operand(g, 6, 0), 2U);
+  EXPECT_THAT(kinds, ElementsAre(HR_NODE_INPUT, HR_NODE_INPUT, HR_NODE_TUPLE, HR_NODE_CALL, HR_NODE_ITEM, HR_NODE_CALL,
+                                 HR_NODE_TUPLE));
+  EXPECT_EQ(api.operand(g, 3, 0), 0U);
+  EXPECT_EQ(api.num_results(g, 3), 3U);
+  EXPECT_EQ(api.result_type(g, 3, 2).shape[1], 1);
+  EXPECT_EQ(api.operand(g, 4, 0), 3U);
+  EXPECT_EQ(api.index(g, 4), 1U);
+  EXPECT_EQ(api.operand(g, 5, 0), 2U);
   ASSERT_EQ(api.num_outputs(g), 3U);
   uint32_t result = 9;
-  EXPECT_EQ(api.output(g, 1, &result), 6U);
+  EXPECT_EQ(api.output(g, 1, &result), 5U);
   EXPECT_EQ(result, 0U);
-  EXPECT_EQ(api.op_version(g, 6), 1U);
+  EXPECT_EQ(api.op_version(g, 5), 1U);
+}
+
+// Items are found behind all tuples, so that a backend sees items of calls alone.
+TEST(GraphView, ItemsOfNestedTuples) {
+  const hr_graph_api& api = *graph_api();
+  const Graph graph = view(
+      "def @main(%p: ((Tensor[(4), float32], Tensor[(4), float32]), Tensor[(4), float32])) {\n"
+      "  %0 = split(%p.1, indices_or_sections=2);\n"
+      "  %1 = ((nn.relu(%p.0.1), %p.0), (%0, exp(%p.0.0)));\n"
+      "  (%1.0.1.1, %1.1.0.1, %1.1.1, %1.0, %1.1.0)\n}\n");
+  const hr_graph* g = graph.get();
+  std::vector<std::pair<int, uint32_t>> found;  // kinds, and indices of items
+  for (uint32_t i = 0; i < api.num_outputs(g); ++i) {
+    const uint32_t node = api.output(g, i, nullptr);
+    found.emplace_back(api.kind(g, node), api.kind(g, node) == HR_NODE_INPUT ? node : api.index(g, node));
+    if (api.kind(g, node) == HR_NODE_ITEM) EXPECT_STREQ(api.op(g, api.operand(g, node, 0)), "split");
+  }
+  const std::pair<int, uint32_t> first{HR_NODE_ITEM, 0}, second{HR_NODE_ITEM, 1}, call{HR_NODE_CALL, 0};
+  const std::pair<int, uint32_t> a{HR_NODE_INPUT, 0}, b{HR_NODE_INPUT, 1};
+  EXPECT_THAT(found, ElementsAre(b, second, call, call, a, b, first, second));
+  EXPECT_STREQ(api.op(g, api.output(g, 2, nullptr)), "exp");
+  EXPECT_STREQ(api.op(g, api.output(g, 3, nullptr)), "nn.relu");
+  EXPECT_EQ(api.operand(g, api.output(g, 3, nullptr), 0), 1U);
 }
 
 TEST(GraphView, Attributes) {

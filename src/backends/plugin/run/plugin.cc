@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -78,6 +80,14 @@ hr_backend call_entry(const std::string& path, hr_backend_entry entry) {
   if (entry(&host(), &table, room.view()) != 0)
     throw MissingError(fmt::format("the backend '{}' cannot work here: {}", path, room.text()));
   check_version(path, table.abi);
+  constexpr size_t kFirstSize = offsetof(hr_backend, load_with_constants);  // the table of version 1.0
+  const size_t size = table.abi.size;
+  if (size < kFirstSize)
+    throw_user_error(
+        "the backend '{}' says that its table has {} bytes, and the oldest has {}; its {} must leave the "
+        "size of its header there (HR_FILL_ABI)",
+        path, size, kFirstSize, HR_BACKEND_ENTRY);
+  if (size < sizeof table) std::memset(reinterpret_cast<char*>(&table) + size, 0, sizeof table - size);
   return table;
 }
 
@@ -115,7 +125,8 @@ void* open_library(const std::string& path) {
   const char* reason = ::dlerror();
   const std::string why = reason == nullptr ? "the system does not say why" : reason;
   if (why.ends_with("invalid ELF header") || why.ends_with("file too short"))
-    throw_user_error("'{}' is not a shared library; give the path of a backend's", path);
+    throw_user_error("'{}' is not a shared library; give the path of a backend's{}", path,
+                     path.ends_with(".py") ? ", or run `python -m headrace`, which takes files of Python" : "");
   const std::string text = fmt::format("the backend '{}' cannot be loaded: {}", path, why);
   if (why.find("cannot open shared object file") != std::string::npos)
     throw MissingError(text + "; install the library that it needs");

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "artifact/tensor_extent.h"
 #include "backends/plugin/run/message_room.h"
 #include "object/json.h"
 #include "tensor/ndarray.h"
@@ -23,6 +24,7 @@ using runtime::SavedModule;
 constexpr std::string_view kWholePrefix = "headrace plugin, constants within\n";
 constexpr const char* kBlob = "blob";
 constexpr const char* kConstants = "constants";
+constexpr uint32_t kMostEntryTensors = 1 << 20;  // a region with more is not read
 
 // Returns one string for a blob and its constants; for a blob without any, mostly the blob itself.
 std::string whole_of(const SavedModule& saved) {
@@ -85,12 +87,16 @@ class Loaded {
  private:
   std::vector<runtime::EntryTensor> tensors_of(const std::string& region, const hr_tensor_type* types,
                                                uint32_t count) const {
+    const auto fail = [&](const std::string& what) {
+      throw_user_error("the backend '{}' says types of its region '{}' that are none: {}", plugin_->name, region, what);
+    };
+    if (count > kMostEntryTensors) fail(fmt::format("{} tensors are above {}", count, kMostEntryTensors));
     std::vector<runtime::EntryTensor> tensors;
     for (uint32_t i = 0; i < count; ++i) {
-      const bool is_whole = types != nullptr && types[i].ndim >= 0 && (types[i].ndim == 0 || types[i].shape != nullptr);
-      if (!is_whole)
-        throw_user_error("the backend '{}' says types of its region '{}' that are none: one has no shape",
-                         plugin_->name, region);
+      if (types == nullptr || types[i].ndim < 0 || (types[i].ndim > 0 && types[i].shape == nullptr))
+        fail("one has no shape");
+      if (types[i].ndim > static_cast<int32_t>(artifact::kMaxRank))
+        fail(fmt::format("one has {} dimensions, more than {}", types[i].ndim, artifact::kMaxRank));
       tensors.push_back(
           {.dtype = DataType(types[i].dtype), .shape = Shape(types[i].shape, types[i].shape + types[i].ndim)});
     }
