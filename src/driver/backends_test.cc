@@ -265,6 +265,12 @@ TEST(Backends, ACompositeMustBeThePatternOfItsName) {
   EXPECT_THAT(error("tanh(%p)", "named_test.other"), HasSubstr(refused));
 }
 
+TEST(Backends, ACallOfAnOpenSizeStaysNative) {
+  partition::register_backend(std::make_shared<Patterned>("open_test"));
+  EXPECT_THAT(explained("def @main(%x: Tensor[(?, 3), float32]) { multiply(%x, %x) }\n", {"open_test"}),
+              ElementsAre(AllOf(HasSubstr("multiply native"), HasSubstr("has a size that is not a number"))));
+}
+
 TEST(Backends, ARegionThatIsRefusedIsNative) {
   if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   module_of(kThreeParts);

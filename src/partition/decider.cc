@@ -52,7 +52,12 @@ std::string place_of(const CallNode& call) {
 }
 
 std::string why_in_no_region(const CallNode& call) {
-  return call.args.empty() ? "a call without operands computes in no region" : region_fault(ref(&call));
+  if (call.args.empty()) return "a call without operands computes in no region";
+  if (std::string fault = region_fault(ref(&call)); !fault.empty()) return fault;
+  const bool is_open = has_open_sizes(call.checked_type()) ||
+                       std::any_of(call.args.begin(), call.args.end(),
+                                   [](const Expr& arg) { return has_open_sizes(arg->checked_type()); });
+  return is_open ? "one of its tensors has a size that is not a number; fix the sizes of the inputs" : "";
 }
 
 std::string short_place_of(const CallNode& call) {

@@ -81,19 +81,11 @@ class Placer {
       fail(fmt::format("uses %{}, which is bound outside of it; give it as a parameter", captured[0]->name_hint));
     if (!function.type_params.empty()) fail("has type parameters; give its parameters the types of its calls");
     for (const relay::Var& param : function.params) {
-      if (has_symbols(param->checked_type()))
+      if (has_open_sizes(param->checked_type()))
         fail(fmt::format("has a parameter %{} of a size without a number; give it the sizes of its calls",
                          param->name_hint));
     }
     if (leaves_of(function.body->checked_type()).empty()) fail("has no tensor as its result; return one");
-  }
-
-  static bool has_symbols(const Type& type) {
-    const std::vector<Type> leaves = leaves_of(type);
-    return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
-      const auto* tensor = leaf.as<TensorTypeNode>();
-      return tensor != nullptr && !as_shape(tensor->shape);
-    });
   }
 
   void place_region(const CallNode& call, const Function& function) {

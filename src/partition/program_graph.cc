@@ -314,9 +314,8 @@ class GraphReader {
         rows.push_back({name, verdict.reason, with_patterns(verdict, refusals_, call, name).message});
       } else if (!is_outside) {
         rows.push_back(passed_over(name, placement));
-      } else if (const std::string fault = region_fault(ref(&call)); !fault.empty() || call.args.empty()) {
-        rows.push_back(
-            {name, HR_REASON_PLACE_NO_REGION, fault.empty() ? "a call without operands computes in no region" : fault});
+      } else if (const std::string fault = why_in_no_region(call); !fault.empty()) {
+        rows.push_back({name, HR_REASON_PLACE_NO_REGION, fault});
       } else {
         rows.push_back(passed_over(name, placement));
       }

@@ -137,6 +137,14 @@ std::string region_fault(const Expr& expr) {
                                             : "a composite function that captures variables is not computed elsewhere";
 }
 
+bool has_open_sizes(const Type& type) {
+  const std::vector<Type> leaves = leaves_of(type);
+  return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
+    const auto* tensor = leaf.as<TensorTypeNode>();
+    return tensor != nullptr && !as_shape(tensor->shape);
+  });
+}
+
 Expr retyped(const Expr& before, const Expr& after) {
   if (after != before && before->has_checked_type() && !after->has_checked_type())
     after->set_checked_type(before->checked_type());

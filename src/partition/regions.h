@@ -63,6 +63,9 @@ bool is_computation(const Expr& expr);
 // variables and functions of the module, and functions that capture variables cannot.
 std::string region_fault(const Expr& expr);
 
+// Returns whether a tensor of the type has a size that is not a number.
+bool has_open_sizes(const Type& type);
+
 // The regions of a flow, numbered in the order in which their first results are used.
 struct Regions {
   std::vector<int32_t> region;       // by node; kNone outside of all
