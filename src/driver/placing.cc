@@ -14,7 +14,9 @@
 #include "driver/target.h"
 #include "partition/json_text.h"
 #include "partition/override_decider.h"
+#include "partition/plan_pieces.h"
 #include "pass/config.h"
+#include "passes/rewrite/effects.h"
 #include "relay/text/print.h"
 
 namespace headrace::driver {
@@ -57,18 +59,6 @@ partition::Backends backends_of(const partition::Plan& plan, const CompileOption
   return backends;
 }
 
-// The split of the model that the plan was made of: by the patterns of the whole list, unless costs chose
-// among what they match, or a placement by hand broke some pieces up.
-IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const partition::Backends& backends,
-                   partition::PatternRefusals& refusals) {
-  const IRModule whole = partition::compose(canonical, backends, &refusals);
-  if (partition::has_rows_of(plan, whole)) return whole;
-  const IRModule split = partition::split_with_rows(plan, canonical, backends);
-  if (partition::has_rows_of(plan, split)) return split;
-  const IRModule broken = partition::without_pieces_beside(plan, whole);
-  return partition::has_rows_of(plan, broken) ? broken : whole;
-}
-
 // Returns the text of the costs that the options name; without a name for none.
 partition::NamedText costs_text(const CompileOptions& options) {
   if (options.costs.empty()) return {};
@@ -107,8 +97,8 @@ partition::OpCosts costs_of(const partition::Backends& backends, const CompileOp
   return {backends, std::move(costs)};
 }
 
-void place_by_order(Placing& placing, const IRModule& canonical) {
-  placing.module = partition::compose(canonical, placing.backends, &placing.refusals);
+void place_by_order(Placing& placing) {
+  placing.module = partition::compose(placing.program, placing.backends, &placing.refusals);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
 }
 
@@ -119,15 +109,22 @@ partition::Plan plan_of(const CompileOptions& options) {
   return partition::parse_plan(text, options.plan.empty() ? "plan" : options.plan);
 }
 
+void set_model(partition::Plan& plan, const IRModule& canonical) {
+  plan.model_hash = hash_of(canonical);
+  plan.inputs = inputs_of(canonical);
+}
+
 void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
   partition::Plan plan = plan_of(options);
   placing.backends = backends_of(plan, options);
-  placing.module = split_for(plan, canonical, placing.backends, placing.refusals);
-  placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
-  placing.costs_hash = hash_of(costs_text(options));
-  partition::check_is_current(plan, make_model_plan(canonical, placing));
+  partition::PlanNames names(placing.program);
+  partition::Plan now = partition::make_native_plan(names, placing.backends);
+  set_model(now, canonical);
+  now.costs_hash = hash_of(costs_text(options));
+  partition::check_is_current(plan, now);
+  placing.module = partition::split_of_plan(plan, names, placing.program, placing.backends, placing.refusals);
   placing.costs_hash = plan.costs_hash;
-  placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends);
+  placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends, std::move(names));
 }
 
 }  // namespace
@@ -198,16 +195,18 @@ BackendOptions backend_options(const CompileOptions& options) {
 Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   Placing placing;
   const partition::CostDecider* by_cost = nullptr;
+  if (!has_plan(options)) placing.backends = chosen_backends(options);
+  const bool is_all_native = !has_plan(options) && placing.backends.empty();
+  placing.program = is_all_native ? canonical : passes::in_order(canonical).module;
   if (has_plan(options)) {
     place_by_plan(placing, canonical, options);
-  } else if (placing.backends = chosen_backends(options);
-             options.placement == Placement::order || placing.backends.empty()) {
-    place_by_order(placing, canonical);
+  } else if (options.placement == Placement::order || placing.backends.empty()) {
+    place_by_order(placing);
   } else {
     const partition::NamedText measured = costs_text(options);
     const std::string model = measured.name.empty() ? "" : model_hash(canonical);
     auto decider =
-        std::make_unique<partition::CostDecider>(canonical, costs_of(placing.backends, options, model, measured));
+        std::make_unique<partition::CostDecider>(placing.program, costs_of(placing.backends, options, model, measured));
     by_cost = decider.get();
     placing.refusals = decider->refusals;
     placing.costs_hash = hash_of(measured);
@@ -286,9 +285,9 @@ void check_backend_options(const CompileOptions& options, const partition::Backe
 }
 
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing) {
-  partition::Plan plan = partition::make_plan(placing.module, placing.backends, *placing.decider);
-  plan.model_hash = hash_of(canonical);
-  plan.inputs = inputs_of(canonical);
+  partition::Plan plan =
+      partition::make_plan(partition::PlanNames(placing.program), placing.module, placing.backends, *placing.decider);
+  set_model(plan, canonical);
   plan.costs_hash = placing.costs_hash;
   return plan;
 }

@@ -42,8 +42,9 @@ using BackendOptions = std::map<std::string, Map<std::string, Value>>;
 BackendOptions backend_options(const CompileOptions& options);
 
 struct Placing {
-  partition::Backends backends;                  // in the order of their priority
-  IRModule module;                               // with functions of what the backends' patterns match
+  partition::Backends backends;  // in the order of their priority
+  IRModule program;              // without these functions; lets order its effects where not all is native
+  IRModule module;               // with functions of what the backends' patterns match
   std::unique_ptr<partition::Decider> decider;   // made for `module`
   std::optional<partition::PlanCost> cost = {};  // set for a placement by cost; counts the overrides too
   partition::PatternRefusals refusals = {};      // matches of patterns that their backends refuse

@@ -116,15 +116,6 @@ std::string where_of(const std::string& label, const CostProblem::Join* join) {
   return join == nullptr ? "natively" : "natively in the kernel of " + kind_of(*join->producers.front());
 }
 
-// Returns the name of a row without the "#2" of an op that has the name of another one; the name itself where there is
-// no such end.
-std::string without_number(const std::string& name) {
-  const size_t mark = name.rfind('#');
-  const bool is_number = mark != std::string::npos && mark + 1 < name.size() &&
-                         name.find_first_not_of("0123456789", mark + 1) == std::string::npos;
-  return is_number ? name.substr(0, mark) : name;
-}
-
 }  // namespace
 
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends) {
@@ -149,20 +140,6 @@ std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends
     }));
   }
   return splits;
-}
-
-// The rows of instances have the names of patterns, and stand at the places of their results.
-IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backends& backends) {
-  std::map<std::string, std::vector<std::string>> places;  // by kind
-  for (const PlannedOp& row : plan.ops) {
-    places[row.kind].push_back(row.name);
-    places[row.kind].push_back(without_number(row.name));
-  }
-  return with_instances_where(find_instances(module, backends), [&](const Instance& one) {
-    const std::string place = "/" + place_of(*one.call.as<relay::CallNode>());
-    const std::vector<std::string>& rows = places[one.name()];
-    return std::any_of(rows.begin(), rows.end(), [&](const std::string& row) { return place.ends_with("/" + row); });
-  });
 }
 
 CostDecider::CostDecider(const IRModule& module, OpCosts costs)

@@ -57,9 +57,6 @@ struct PlanCost {
 // instances, by the patterns of the whole list, by those of each backend alone, and with all other instances.
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends);
 
-// Returns the typed module with the instances as calls that the plan has rows for.
-IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backends& backends);
-
 // The best plan of a module.
 struct CostChoice {
   std::shared_ptr<const CostProblem> problem;

@@ -8,7 +8,6 @@
 #include "object/structural_equal.h"
 #include "partition/place.h"
 #include "partition/override_decider.h"
-#include "partition/plan_decider.h"
 #include "partition/tests/cost_testing.h"
 
 namespace headrace::partition {
@@ -410,21 +409,6 @@ TEST(PlaceByCost, ABackendAloneHasItsPatternsBehindOneThatTakesTheirOps) {
   EXPECT_THAT(backends_of(placed), ElementsAre("exp second", "exp second"));
   ASSERT_EQ(placed.plan.others.back().label, "second");
   EXPECT_NEAR(placed.plan.others.back().seconds, 1e-6 + kBorderSeconds, kTolerance);
-}
-
-// A saved plan has rows of the matches that were chosen.
-TEST(PlaceByCost, TheRowsOfAPlanSayWhichMatchesItHas) {
-  const IRModule program = read_program(
-      "def @main(%x: Tensor[(8, 8), float32], %y: Tensor[(4, 4), float32]) {\n"
-      "  %0 = exp(exp(%x));\n  (%0, exp(exp(%y)))\n}");
-  const Backends backends{std::make_shared<ByRows>("rows", "{ rows.two: exp(exp(_)) }", 4, std::set<std::string>{})};
-  CostDecider decider(program, OpCosts(backends, {cost::Machine{.l2_gigabytes = 1e-4}}));
-  const Plan plan = make_plan(decider.module(), backends, decider);
-  ASSERT_EQ(plan.ops.size(), 3u);
-  EXPECT_EQ(plan.ops[2].kind, "rows.two");
-  const IRModule split = split_with_rows(plan, program, backends);
-  EXPECT_TRUE(structural_equal(split, decider.module())) << relay::print_module(split);
-  EXPECT_TRUE(has_rows_of(plan, split));
 }
 
 }  // namespace

@@ -23,103 +23,6 @@ namespace {
 
 const FunctionNode& main_of(const IRModule& module) { return *module->lookup("main").cast<FunctionNode>().get(); }
 
-const FunctionNode* composite_at(const Expr& expr) {
-  const auto* call = expr.as<CallNode>();
-  const auto* function = call == nullptr ? nullptr : call->op.as<FunctionNode>();
-  return function != nullptr && function->attrs.contains(relay::kComposite) ? function : nullptr;
-}
-
-// Walks through a program and through the same one with composite functions, side by side. A parameter of a composite
-// function stands for what its argument stands for.
-class Reader {
- public:
-  Reader(const Expr& plain, const Expr& composed) { walk(plain, composed); }
-  std::vector<Instance> take() {
-    std::vector<Instance> read;
-    for (size_t i = 0; i < instances_.size(); ++i) {
-      if (is_whole_[i]) read.push_back(std::move(instances_[i]));
-    }
-    return read;
-  }
-
- private:
-  struct Pair {
-    const ExprNode* plain;
-    const ExprNode* composed;
-    int32_t instance;  // the one that they are a part of; kNone outside
-  };
-  struct Param {
-    const ExprNode* argument;
-    int32_t instance;  // the one whose input it is; kNone in a function inside of another
-    size_t index;
-  };
-
-  void walk(const Expr& plain, const Expr& composed) {
-    open_.push_back({plain.get(), composed.get(), kNone});
-    while (!open_.empty()) {
-      const Pair pair = open_.back();
-      open_.pop_back();
-      visit(pair);
-    }
-    for (size_t i = 0; i < instances_.size(); ++i) {
-      for (const Expr& input : instances_[i].inputs) is_whole_[i] = is_whole_[i] && input;
-    }
-  }
-
-  void visit(const Pair& pair) {
-    if (const Param* param = params_.find(pair.composed)) return visit_param(pair, *param);
-    if (relay::is_atomic(*pair.composed)) return;
-    if (pair.instance == kNone && pair.plain == pair.composed) return;
-    if (!seen_.try_emplace(pair.composed, true).second) return;
-    const FunctionNode* function = composite_at(ref(pair.composed));
-    if (function != nullptr && composite_at(ref(pair.plain)) == nullptr) return enter(pair, *function);
-    if (pair.instance != kNone) instances_[static_cast<size_t>(pair.instance)].parts.push_back(ref(pair.plain));
-    const std::vector<const ExprNode*> before = children_of(*pair.plain), after = children_of(*pair.composed);
-    if (before.size() != after.size()) {
-      if (pair.instance != kNone) is_whole_[static_cast<size_t>(pair.instance)] = false;
-      return;
-    }
-    for (size_t i = 0; i < before.size(); ++i) {
-      if (before[i] != nullptr && after[i] != nullptr) open_.push_back({before[i], after[i], pair.instance});
-    }
-  }
-
-  void visit_param(const Pair& pair, const Param& param) {
-    if (param.instance == kNone) return open_.push_back({pair.plain, param.argument, pair.instance});
-    instances_[static_cast<size_t>(param.instance)].inputs[param.index] = ref(pair.plain);
-    open_.push_back({pair.plain, param.argument, kNone});
-  }
-
-  void enter(const Pair& pair, const FunctionNode& function) {
-    const auto& call = static_cast<const CallNode&>(*pair.composed);
-    int32_t instance = pair.instance;
-    if (instance == kNone) {
-      instance = static_cast<int32_t>(instances_.size());
-      instances_.push_back({.call = ref(pair.composed),
-                            .inputs = std::vector<Expr>(call.args.size()),
-                            .root = ref(pair.plain),
-                            .parts = {}});
-      is_whole_.push_back(true);
-    }
-    for (size_t i = 0; i < function.params.size(); ++i)
-      params_.try_emplace(function.params[i].object(),
-                          {call.args[i].get(), pair.instance == kNone ? instance : kNone, i});
-    open_.push_back({pair.plain, function.body.get(), instance});
-  }
-
-  static std::vector<const ExprNode*> children_of(const ExprNode& node) {
-    std::vector<const ExprNode*> children;
-    relay::for_each_child(node, [&](const ExprNode* child) { children.push_back(child); });
-    return children;
-  }
-
-  std::vector<Pair> open_;
-  std::vector<Instance> instances_;
-  std::vector<bool> is_whole_;  // by instance: all was found
-  ObjectMap<Param> params_;     // by parameter of a composite function
-  ObjectMap<bool> seen_;
-};
-
 class Finder {
  public:
   Finder(const IRModule& module, const Backends& backends) { find(module, backends); }
@@ -147,8 +50,10 @@ class Finder {
   std::vector<int32_t> add_all(const IRModule& composed, const IRModule& plain) {
     std::vector<int32_t> added;
     if (composed == plain) return added;
-    for (Instance& one : Reader(main_of(set_.module).body, main_of(composed).body).take())
-      added.push_back(add(std::move(one)));
+    Composition composition = read_composition(set_.module, composed);
+    for (size_t i = 0; i < composition.pieces.size(); ++i) {
+      if (composition.is_whole[i]) added.push_back(add(std::move(composition.pieces[i])));
+    }
     std::sort(added.begin(), added.end());
     return added;
   }
@@ -246,8 +151,6 @@ bool may_repeat_binders(std::span<const Instance* const> chosen) {
 }
 
 }  // namespace
-
-std::string Instance::name() const { return kind_of(*call.as<CallNode>()); }
 
 InstanceSet find_instances(const IRModule& module, const Backends& backends) { return Finder(module, backends).take(); }
 

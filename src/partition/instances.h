@@ -5,20 +5,10 @@
 // Placement by cost (partition/by_cost.h) chooses among them: two that share a node exclude each other.
 #pragma once
 
-#include "object/object_map.h"
+#include "partition/composition.h"
 #include "partition/rules.h"
 
 namespace headrace::partition {
-
-struct Instance {
-  Expr call;                   // calls the composite function; typed, with arguments of its own
-  std::vector<Expr> inputs;    // the program's expressions that are its arguments
-  Expr root;                   // the program's expression that it computes
-  std::vector<Expr> parts;     // the program's expressions inside, the root first
-  std::vector<Expr> inside{};  // the root, and the parts that only these use: where it is chosen, they are gone
-
-  std::string name() const;
-};
 
 struct InstanceSet {
   IRModule module;  // whose expressions they are: the one given, with effects in order where there are instances

@@ -16,6 +16,7 @@ namespace headrace::partition {
 namespace {
 
 constexpr const char* kPlanFormat = "plan";
+constexpr int64_t kOldestVersion = 1;  // that is read
 
 std::string_view word_of(JsonKind kind) {
   switch (kind) {
@@ -111,9 +112,10 @@ class PlanReader {
     if (format.text != kPlanFormat)
       fail(format, fmt::format("this is a '{}' of Headrace, no '{}'", format.text, kPlanFormat));
     const JsonText& version = member(root, "version", JsonKind::kInteger);
-    if (version.integer != kPlanVersion)
-      fail(version, fmt::format("this is a plan of version {}, and this Headrace reads version {}; make the plan again",
-                                version.integer, kPlanVersion));
+    if (version.integer < kOldestVersion || version.integer > kPlanVersion)
+      fail(version, fmt::format("this is a plan of version {}, and this Headrace reads versions {} to {}; make the "
+                                "plan again",
+                                version.integer, kOldestVersion, kPlanVersion));
   }
 
   void check_keys(const JsonText& object, const std::vector<std::string>& required,
@@ -169,7 +171,7 @@ class PlanReader {
 
   void read_op(const JsonText& row, Plan& plan) const {
     expect(row, JsonKind::kObject, "an op");
-    check_keys(row, {"name", "kind", "backend"}, {"reason", "message"});
+    check_keys(row, {"name", "kind", "backend"}, {"parts", "reason", "message"});
     const JsonText& backend = member(row, "backend", JsonKind::kString);
     const std::string own = own_name(backend.text);
     if (own != kNative && own != kExternal && !is_listed(plan, own)) {
@@ -188,9 +190,27 @@ class PlanReader {
                  .message = kByPlan,
                  .at = {row.begin, row.end},
                  .backend_at = {backend.begin, backend.end}};
+    if (find(row, "parts") != nullptr) op.parts = read_parts(member(row, "parts", JsonKind::kArray));
     if (find(row, "reason") != nullptr) op.reason = read_reason(member(row, "reason", JsonKind::kInteger));
     if (find(row, "message") != nullptr) op.message = member(row, "message", JsonKind::kString).text;
     plan.ops.push_back(std::move(op));
+  }
+
+  std::vector<PlannedPart> read_parts(const JsonText& list) const {
+    std::vector<PlannedPart> parts;
+    std::set<std::pair<std::string, std::string>> known;
+    for (const JsonText& part : list.items) {
+      expect(part, JsonKind::kObject, "a part");
+      check_keys(part, {"name", "kind"}, {});
+      parts.push_back({.name = member(part, "name", JsonKind::kString).text,
+                       .kind = member(part, "kind", JsonKind::kString).text,
+                       .at = {part.begin, part.end}});
+      if (!known.emplace(parts.back().name, parts.back().kind).second)
+        fail(part, fmt::format("the part '{}' of kind {} is there twice; remove one of the two", parts.back().name,
+                               parts.back().kind));
+    }
+    if (parts.empty()) fail(list, "a pattern has one part at least; leave \"parts\" out for an op");
+    return parts;
   }
 
   hr_reason read_reason(const JsonText& reason) const {
@@ -202,6 +222,14 @@ class PlanReader {
 
   std::shared_ptr<const NamedText> source_;
 };
+
+// Returns "parts": [...], with a comma behind it; nothing for an op.
+std::string parts_of(const PlannedOp& op) {
+  std::vector<std::string> parts;
+  for (const PlannedPart& part : op.parts)
+    parts.push_back(fmt::format("{{\"name\": {}, \"kind\": {}}}", json_string(part.name), json_string(part.kind)));
+  return parts.empty() ? "" : fmt::format("\"parts\": [{}], ", fmt::join(parts, ", "));
+}
 
 // "[", rows on lines of their own, "]".
 std::string list_of(const std::vector<std::string>& rows) {
@@ -221,8 +249,8 @@ std::string print_plan(const Plan& plan) {
     backends.push_back(
         fmt::format("{{\"name\": {}, \"version\": {}}}", json_string(backend.name), json_string(backend.version)));
   for (const PlannedOp& op : plan.ops)
-    ops.push_back(fmt::format("{{\"name\": {}, \"kind\": {}, \"backend\": {}, \"reason\": {}, \"message\": {}}}",
-                              json_string(op.name), json_string(op.kind), json_string(op.backend),
+    ops.push_back(fmt::format("{{\"name\": {}, \"kind\": {}, \"backend\": {}, {}\"reason\": {}, \"message\": {}}}",
+                              json_string(op.name), json_string(op.kind), json_string(op.backend), parts_of(op),
                               static_cast<int>(op.reason), json_string(op.message)));
   std::string cost;
   if (plan.cost)
@@ -241,20 +269,24 @@ std::string print_plan(const Plan& plan) {
 }
 
 std::vector<PlanChange> compare_plans(const Plan& before, const Plan& after) {
-  using Key = std::pair<std::string, std::string>;
-  std::map<Key, std::string> known;
-  for (const PlannedOp& op : after.ops) known.emplace(Key(op.name, op.kind), op.backend);
+  using Names = std::set<std::pair<std::string, std::string>>;
+  const auto key = [](const PlannedOp& op) {
+    Names parts;
+    for (const PlannedPart& part : op.parts) parts.emplace(part.name, part.kind);
+    return std::tuple(op.name, op.kind, std::move(parts));
+  };
+  std::map<std::tuple<std::string, std::string, Names>, std::string> known;
+  for (const PlannedOp& op : after.ops) known.emplace(key(op), op.backend);
   std::vector<PlanChange> changes;
-  std::set<Key> seen;
+  std::set<std::tuple<std::string, std::string, Names>> seen;
   for (const PlannedOp& op : before.ops) {
-    seen.emplace(op.name, op.kind);
-    const auto now = known.find(Key(op.name, op.kind));
+    const auto now = known.find(*seen.insert(key(op)).first);
     const std::string backend = now == known.end() ? "" : now->second;
     if (backend != op.backend)
       changes.push_back({.name = op.name, .kind = op.kind, .before = op.backend, .after = backend});
   }
   for (const PlannedOp& op : after.ops) {
-    if (!seen.contains(Key(op.name, op.kind)))
+    if (!seen.contains(key(op)))
       changes.push_back({.name = op.name, .kind = op.kind, .before = "", .after = op.backend});
   }
   return changes;

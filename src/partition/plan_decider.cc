@@ -6,10 +6,8 @@
 #include <map>
 #include <set>
 
-#include "base/utf8.h"
 #include "ir/near_names.h"
 #include "ops/call_fusion.h"
-#include "partition/break_up.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
@@ -24,39 +22,25 @@ std::string show(const PlannedOp& op) { return fmt::format("the op '{}' of kind 
 
 bool is_external(const CallNode& call) { return call.as_op() != nullptr && ops::external_of(ref(&call)) != nullptr; }
 
-}  // namespace
-
-std::vector<NamedCall> named_calls(const IRModule& module) {
-  std::vector<NamedCall> calls;
-  std::map<NameAndKind, int> counts;
-  for_each_decided_call(module, [&](const CallNode& call) {
-    const std::string name = as_utf8(short_place_of(call));
-    calls.push_back({.call = &call, .name = name, .kind = as_utf8(kind_of(call))});
-    ++counts[{name, calls.back().kind}];
-  });
-  // A name that is given is not taken again: a model may have an op named "a#2".
-  std::map<NameAndKind, int> next;
-  for (NamedCall& one : calls) {
-    int& number = next[{one.name, one.kind}];
-    if (++number == 1) continue;
-    std::string name;
-    do name = fmt::format("{}#{}", one.name, number++);
-    while (counts.contains({name, one.kind}));
-    --number;
-    counts[{name, one.kind}] = 1;
-    one.name = name;
-  }
-  return calls;
+std::vector<PlannedBackend> planned(const Backends& backends) {
+  std::vector<PlannedBackend> rows;
+  for (const auto& backend : backends)
+    rows.push_back({.name = std::string(backend->name()), .version = backend->version()});
+  return rows;
 }
 
-Plan make_plan(const IRModule& module, const Backends& backends, Decider& decider) {
+}  // namespace
+
+Plan make_plan(const PlanNames& names, const IRModule& module, const Backends& backends, Decider& decider) {
   Plan plan;
-  for (const auto& backend : backends)
-    plan.backends.push_back({.name = std::string(backend->name()), .version = backend->version()});
+  plan.backends = planned(backends);
   const Labels labels = decider.decide(module);
-  for (const NamedCall& one : named_calls(module)) {
+  std::set<NameAndKind> known;
+  for (const NamedCall& one : names.calls_of(module)) {
+    if (!known.emplace(one.name, one.kind).second) continue;
     const auto label = labels.find(one.call);
     PlannedOp op{.name = one.name, .kind = one.kind, .backend = kNative};
+    for (const int32_t part : one.parts) op.parts.push_back(names.ops()[static_cast<size_t>(part)]);
     Verdict why;
     if (label != labels.end() && !label->second.empty()) {
       op.backend = label->second;
@@ -74,30 +58,32 @@ Plan make_plan(const IRModule& module, const Backends& backends, Decider& decide
   return plan;
 }
 
-bool has_rows_of(const Plan& plan, const IRModule& module) {
-  std::set<NameAndKind> in_plan, in_model;
-  for (const PlannedOp& row : plan.ops) in_plan.emplace(row.name, row.kind);
-  for (const NamedCall& one : named_calls(module)) in_model.emplace(one.name, one.kind);
-  return in_plan == in_model;
-}
-
-IRModule without_pieces_beside(const Plan& plan, const IRModule& module) {
-  std::set<NameAndKind> in_plan;
-  for (const PlannedOp& row : plan.ops) in_plan.emplace(row.name, row.kind);
-  std::set<const Object*> pieces;
-  for (const NamedCall& one : named_calls(module)) {
-    if (one.call->as_op() == nullptr && !in_plan.contains({one.name, one.kind})) pieces.insert(one.call);
-  }
-  return break_up(module, pieces).module;
+Plan make_native_plan(const PlanNames& names, const Backends& backends) {
+  Plan plan;
+  plan.backends = planned(backends);
+  for (const PlannedPart& op : names.ops()) plan.ops.push_back({.name = op.name, .kind = op.kind, .backend = kNative});
+  return plan;
 }
 
 namespace {
+
+// Returns the plan with a row for each op of a pattern instead of the pattern's row.
+Plan by_ops(const Plan& plan) {
+  Plan by_ops = plan;
+  by_ops.ops.clear();
+  for (const PlannedOp& row : plan.ops) {
+    if (row.parts.empty()) by_ops.ops.push_back(row);
+    for (const PlannedPart& part : row.parts)
+      by_ops.ops.push_back({.name = part.name, .kind = part.kind, .backend = row.backend});
+  }
+  return by_ops;
+}
 
 // Says what changed in a model from one plan to another.
 std::string model_change(const Plan& plan, const Plan& now) {
   if (plan.inputs != now.inputs)
     return fmt::format("its inputs were {} and are {}", fmt::join(plan.inputs, ", "), fmt::join(now.inputs, ", "));
-  for (const PlanChange& change : compare_plans(plan, now)) {
+  for (const PlanChange& change : compare_plans(by_ops(plan), by_ops(now))) {
     if (change.after.empty())
       return fmt::format("the op '{}' of kind {} is not in it any more", change.name, change.kind);
     if (change.before.empty()) return fmt::format("the op '{}' of kind {} is new", change.name, change.kind);
@@ -130,6 +116,18 @@ void check_is_current(const Plan& plan, const Plan& now) {
                         : "the plan was made by other measured costs; make the plan again, or leave the costs out");
 }
 
+// Throws for the row of an op that only a pattern of the plan computes.
+void PlanDecider::check_is_no_part(const PlannedOp& row) const {
+  for (const PlannedOp& piece : plan_.ops) {
+    for (const PlannedPart& part : piece.parts) {
+      if (part.name == row.name && part.kind == row.kind && row.parts.empty())
+        plan_.source->fail(row.at.begin, row.at.end,
+                           fmt::format("{} is a part of the row '{}' of the pattern {} already; remove one of the two",
+                                       show(row), piece.name, piece.kind));
+    }
+  }
+}
+
 void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {
   std::set<NameAndKind> in_model, in_plan;
   std::vector<std::string> names;
@@ -140,6 +138,7 @@ void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {
   for (const PlannedOp& row : plan_.ops) {
     in_plan.emplace(row.name, row.kind);
     if (in_model.contains({row.name, row.kind})) continue;
+    check_is_no_part(row);
     const std::vector<std::string> near = near_names(row.name, names, '/');
     const bool is_kind_wrong = std::find(names.begin(), names.end(), row.name) != names.end();
     std::string there;
@@ -175,19 +174,21 @@ void PlanDecider::check_row(const PlannedOp& row, const CallNode& call) const {
 }
 
 Labels PlanDecider::decide(const IRModule& module) {
-  const std::vector<NamedCall> calls = named_calls(module);
+  const std::vector<NamedCall> calls = names_.calls_of(module);
   check_names(calls);
-  std::map<NameAndKind, const CallNode*> by_name;
+  std::multimap<NameAndKind, const CallNode*> by_name;
   for (const NamedCall& one : calls) by_name.emplace(NameAndKind(one.name, one.kind), one.call);
   Labels labels;
   rows_.clear();
   // In the order of the file, so that the first error is that of the first line.
   for (size_t i = 0; i < plan_.ops.size(); ++i) {
     const PlannedOp& row = plan_.ops[i];
-    const CallNode* call = by_name.at({row.name, row.kind});
-    check_row(row, *call);
-    rows_.emplace(call, i);
-    if (row.backend != kNative && row.backend != kExternal) labels.emplace(call, row.backend);
+    const auto [first, last] = by_name.equal_range({row.name, row.kind});
+    for (auto one = first; one != last; ++one) {
+      check_row(row, *one->second);
+      rows_.emplace(one->second, i);
+      if (row.backend != kNative && row.backend != kExternal) labels.emplace(one->second, row.backend);
+    }
   }
   return labels;
 }

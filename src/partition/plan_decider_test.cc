@@ -43,7 +43,7 @@ constexpr const char* kProgram =
 
 Plan plan_of(const IRModule& module, const Backends& backends) {
   OrderDecider order(backends);
-  Plan plan = make_plan(module, backends, order);
+  Plan plan = make_plan(PlanNames(module), module, backends, order);
   plan.model_hash = std::string(32, '1');
   return plan;
 }
@@ -79,12 +79,12 @@ TEST(PlanDecider, APlanOfAnOrder) {
 TEST(PlanDecider, PutsOpsWhereThePlanSays) {
   const IRModule module = read_program(kProgram);
   const Plan plan = edited(plan_of(module, one_and_two()), "\"backend\": \"one\"", "\"backend\": \"two\"");
-  PlanDecider decider(plan, one_and_two());
+  PlanDecider decider(plan, one_and_two(), PlanNames(module));
   const PlacedModule placed = place(module, decider);
   EXPECT_THAT(rows_of(placed), ElementsAre("exp two 66", "tan native 66", "sin one 66", "cos two 66"));
   EXPECT_EQ(placed.regions.size(), 3u);
   // The plan is what it was, its reasons too.
-  Plan again = make_plan(module, one_and_two(), decider);
+  Plan again = make_plan(PlanNames(module), module, one_and_two(), decider);
   again.model_hash = plan.model_hash;
   EXPECT_EQ(print_plan(again), print_plan(plan));
 }
@@ -97,7 +97,7 @@ TEST(PlanDecider, NamesAreAloneOfTheirKind) {
     if (expr.is<relay::CallNode>()) const_cast<ExprNode&>(*expr).span = count++ == 1 ? taken : span;
   });
   std::vector<std::string> names;
-  for (const NamedCall& one : named_calls(module)) names.push_back(one.name + " " + one.kind);
+  for (const NamedCall& one : PlanNames(module).calls_of(module)) names.push_back(one.name + " " + one.kind);
   EXPECT_THAT(names, ElementsAre("a tan", "a#2 exp", "a exp", "a#3 exp"));
 }
 
@@ -105,7 +105,7 @@ TEST(PlanDecider, RefusesWhatTheModelOrABackendHasNot) {
   const IRModule module = read_program(kProgram);
   const Plan plan = plan_of(module, one_and_two());
   const auto error = [&](const std::string& before, const std::string& after) {
-    PlanDecider decider(edited(plan, before, after), one_and_two());
+    PlanDecider decider(edited(plan, before, after), one_and_two(), PlanNames(module));
     return kit::user_error_of([&] { decider.decide(module); });
   };
   EXPECT_EQ(error("reason", "reason"), "");
@@ -130,7 +130,7 @@ TEST(PlanDecider, ACallThatNoRegionHoldsStays) {
       read_program("def @main(%x: Tensor[(4), float32]) { add(ones(shape=[4], dtype=\"float32\"), %x) }");
   PlanDecider decider(edited(plan_of(module, one_and_two()), "\"kind\": \"ones\", \"backend\": \"native\"",
                              "\"kind\": \"ones\", \"backend\": \"one\""),
-                      one_and_two());
+                      one_and_two(), PlanNames(module));
   EXPECT_THAT(kit::user_error_of([&] { decider.decide(module); }),
               HasSubstr("one does not take the op 'test.relay:2:43' of kind ones: a call without operands computes in "
                         "no region"));
@@ -183,7 +183,7 @@ TEST(OverrideDecider, TheFirstThatMatchesDecides) {
   const auto decider = overriding(module, {{"*:3:*", "two"}, {"*relay:[35]*", "native"}});
   EXPECT_THAT(rows_of(place(module, *decider)),
               ElementsAre("exp two 67", "tan native 20", "sin native 67", "cos native 67"));
-  const Plan plan = make_plan(module, one_and_two(), *decider);
+  const Plan plan = make_plan(PlanNames(module), module, one_and_two(), *decider);
   EXPECT_EQ(plan.ops[2].reason, HR_REASON_PLACE_BY_OVERRIDE);
   EXPECT_EQ(plan.ops[2].message, "--place '*relay:[35]*=native' says so");
   EXPECT_EQ(plan.ops[1].reason, HR_REASON_OP_UNSUPPORTED);

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 constexpr const char* kGood = R"({
   "headrace": "plan",
-  "version": 1,
+  "version": 2,
   "model": {
     "hash": "0123456789abcdef0123456789abcdef",
     "inputs": ["x: Tensor[(4), float32]"]
@@ -27,7 +27,8 @@ constexpr const char* kGood = R"({
   "ops": [
     {"name": "a", "kind": "exp", "backend": "one", "reason": 63, "message": "it is the first"},
     {"name": "a", "kind": "cos", "backend": "native", "reason": 20, "message": "one: no \"cos\""},
-    {"name": "b\u0001\\", "kind": "exp", "backend": "external", "reason": 0, "message": ""}
+    {"name": "b\u0001\\", "kind": "exp", "backend": "external", "reason": 0, "message": ""},
+    {"name": "c#2", "kind": "one.pair", "backend": "one", "parts": [{"name": "c", "kind": "sin"}, {"name": "c#2", "kind": "cos"}], "reason": 63, "message": ""}
   ]
 }
 )";
@@ -35,12 +36,16 @@ constexpr const char* kGood = R"({
 TEST(Plan, ReadsWhatItPrints) {
   const Plan plan = parse_plan(kGood, "good.json");
   EXPECT_EQ(print_plan(plan), kGood);
-  ASSERT_EQ(plan.ops.size(), 3u);
+  ASSERT_EQ(plan.ops.size(), 4u);
   EXPECT_EQ(plan.ops[1].kind, "cos");
   EXPECT_EQ(plan.ops[1].reason, 20);
   EXPECT_EQ(plan.ops[1].message, "one: no \"cos\"");
   EXPECT_EQ(plan.ops[2].name, "b\x01\\");
   EXPECT_EQ(plan.ops[2].backend, "external");
+  EXPECT_THAT(plan.ops[2].parts, IsEmpty());
+  ASSERT_EQ(plan.ops[3].parts.size(), 2u);
+  EXPECT_EQ(plan.ops[3].parts[0].name, "c");
+  EXPECT_EQ(plan.ops[3].parts[1].kind, "cos");
   EXPECT_EQ(plan.backends[1].name, "two");
   const Plan empty{.model_hash = std::string(32, '0'), .inputs = {}, .backends = {}, .ops = {}};
   EXPECT_EQ(print_plan(parse_plan(print_plan(empty), "empty")), print_plan(empty));
@@ -107,10 +112,10 @@ constexpr Wrong kWrong[] = {
     {"\"headrace\"", "headrace", "2:3", "a key in quotes should be here"},
     {"\"headrace\":", "\"headrace\"", "2:14", "':' should be here, after a key"},
     {"\"plan\",", "\"plan\"", "3:3", "'}' should be here, or ',' after a value of an object"},
-    {"\"version\": 1", "\"version\": 01", "3:14", "this is not a value of JSON"},
-    {"\"version\": 1", "\"version\": one", "3:14", "this is not a value of JSON"},
-    {"\"version\": 1", "\"version\":", "3:13", "this is not a value of JSON"},
-    {"\"version\": 1", "\"version\": 99999999999999999999", "3:14", "this integer has more than 64 bits"},
+    {"\"version\": 2", "\"version\": 01", "3:14", "this is not a value of JSON"},
+    {"\"version\": 2", "\"version\": one", "3:14", "this is not a value of JSON"},
+    {"\"version\": 2", "\"version\":", "3:13", "this is not a value of JSON"},
+    {"\"version\": 2", "\"version\": 99999999999999999999", "3:14", "this integer has more than 64 bits"},
     {"\"version\": \"1\"", "\"version\": \"1", "9:32", "this string has no closing quote"},
     {"it is the first\"}", "it is the first}", "13:77", "this string has no closing quote"},
     {"it is the first", "it\tis", "13:80", "a control character in a string"},
@@ -120,20 +125,22 @@ constexpr Wrong kWrong[] = {
     {"it is the first", "\\udc00", "13:78", "this is the second half of a character alone"},
     {"it is the first", "\\ud800\\u0041", "13:78", "these two escapes are not a character"},
     {"float32]\"]", "float32]\"", "7:3", "']' should be here, or ',' after a value of a list"},
-    {"  ]\n}\n", "  ]\n}\n]\n", "18:1", "something follows the end of the JSON"},
-    {"  ]\n}\n", "  ]\n", "17:1", "the text ends where '}' should be"},
+    {"  ]\n}\n", "  ]\n}\n]\n", "19:1", "something follows the end of the JSON"},
+    {"  ]\n}\n", "  ]\n", "18:1", "the text ends where '}' should be"},
     {"\"ops\": [", "\"ops\": [[[[[[[[[[[[[[[[[[", "12:26", "nested deeper than 16 levels"},
-    {"\"version\": 1,", "\"version\": 1, \"version\": 1,", "3:17", "the key \"version\" is there twice"},
+    {"\"version\": 2,", "\"version\": 1, \"version\": 1,", "3:17", "the key \"version\" is there twice"},
     {"\"kind\": \"exp\", \"backend\": \"one\"", "\"kind\": \"exp\", \"kind\": \"exp\", \"backend\": \"one\"", "13:34",
      "the key \"kind\" is there twice"},
     // JSON that is not a plan
     {"\"plan\"", "\"object graph\"", "2:15", "this is a 'object graph' of Headrace, no 'plan'"},
     {"\"headrace\": \"plan\",\n", "", "1:1", "this is not a plan; headrace explain --save-plan writes one"},
-    {"\"version\": 1", "\"version\": 2", "3:14", "this is a plan of version 2, and this Headrace reads version 1"},
-    {"\"version\": 1", "\"version\": \"1\"", "3:14", "\"version\" must be an integer"},
-    {"\"version\": 1", "\"version\": 1.0", "3:14", "\"version\" must be an integer"},
-    {"\"version\": 1", "\"version\": null", "3:14", "\"version\" must be an integer"},
-    {"\"version\": 1,\n", "", "1:1", "the key \"version\" is missing"},
+    {"\"version\": 2", "\"version\": 3", "3:14",
+     "this is a plan of version 3, and this Headrace reads versions 1 to 2; make the plan again"},
+    {"\"version\": 2", "\"version\": 0", "3:14", "this is a plan of version 0"},
+    {"\"version\": 2", "\"version\": \"1\"", "3:14", "\"version\" must be an integer"},
+    {"\"version\": 2", "\"version\": 1.0", "3:14", "\"version\" must be an integer"},
+    {"\"version\": 2", "\"version\": null", "3:14", "\"version\" must be an integer"},
+    {"\"version\": 2,\n", "", "1:1", "the key \"version\" is missing"},
     {"\"model\": {", "\"models\": {", "4:3",
      "the key \"models\" is not a key of a plan; the keys here are headrace, version"},
     {"\"hash\": \"0123", "\"hash\": \"", "5:13", "a model's hash has 32 hexadecimal digits"},
@@ -156,6 +163,19 @@ constexpr Wrong kWrong[] = {
     {"\"reason\": 20", "\"reason\": -1", "14:65", "a reason is a number from 0 to 999"},
     {"\"reason\": 20", "\"because\": 20", "14:55",
      "the key \"because\" is not a key of a plan; the keys here are name, kind"},
+    // parts
+    {"\"parts\": [{\"name\": \"c\", \"kind\": \"sin\"}, {\"name\": \"c#2\", \"kind\": \"cos\"}]", "\"parts\": {}",
+     "16:68", "\"parts\" must be a list"},
+    {"\"parts\": [{\"name\": \"c\", \"kind\": \"sin\"}, {\"name\": \"c#2\", \"kind\": \"cos\"}]", "\"parts\": []",
+     "16:68", "a pattern has one part at least; leave \"parts\" out for an op"},
+    {"{\"name\": \"c#2\", \"kind\": \"cos\"}", "\"c#2\"", "16:99", "a part must be an object"},
+    {"{\"name\": \"c#2\", \"kind\": \"cos\"}", "{\"name\": \"c#2\"}", "16:99", "the key \"kind\" is missing"},
+    {"{\"name\": \"c#2\", \"kind\": \"cos\"}", "{\"name\": 2, \"kind\": \"cos\"}", "16:108",
+     "\"name\" must be a string"},
+    {"{\"name\": \"c#2\", \"kind\": \"cos\"}", "{\"name\": \"c\", \"kind\": \"sin\"}", "16:99",
+     "the part 'c' of kind sin is there twice; remove one of the two"},
+    {"{\"name\": \"c#2\", \"kind\": \"cos\"}", "{\"name\": \"c\", \"kind\": \"cos\", \"backend\": \"one\"}", "16:128",
+     "the key \"backend\" is not a key of a plan; the keys here are name, kind"},
 };
 
 TEST(Plan, EachWrongFileSaysWhere) {
@@ -186,12 +206,17 @@ TEST(Plan, Compares) {
   after.ops[0].backend = "two";
   after.ops[0].message = "another";
   after.ops[1].message = "only the words differ";
-  after.ops.pop_back();
+  after.ops.erase(after.ops.begin() + 2);
+  after.ops[2].parts.pop_back();
   after.ops.push_back({.name = "c", .kind = "exp", .backend = "one"});
   std::vector<std::string> rows;
   for (const PlanChange& change : compare_plans(before, after))
     rows.push_back(fmt::format("{} {}: {} > {}", change.name, change.kind, change.before, change.after));
-  EXPECT_THAT(rows, ElementsAre("a exp: one > two", "b\x01\\ exp: external > ", "c exp:  > one"));
+  EXPECT_THAT(rows, ElementsAre("a exp: one > two", "b\x01\\ exp: external > ", "c#2 one.pair: one > ",
+                                "c#2 one.pair:  > one", "c exp:  > one"));
+  after = before;
+  std::swap(after.ops[3].parts[0], after.ops[3].parts[1]);
+  EXPECT_THAT(compare_plans(before, after), IsEmpty());
 }
 
 }  // namespace

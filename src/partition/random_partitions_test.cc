@@ -335,9 +335,9 @@ TEST(RandomPartitions, PlansDecideWhatTheySay) {
     g_supported = dag.supported;
     const IRModule module = DagBuilder(dag, 1).module();
     OrderDecider order(backends);
-    Plan plan = make_plan(module, backends, order);
+    Plan plan = make_plan(PlanNames(module), module, backends, order);
     plan.model_hash = std::string(32, '0');
-    PlanDecider same(parse_plan(print_plan(plan), "plan"), backends);
+    PlanDecider same(parse_plan(print_plan(plan), "plan"), backends, PlanNames(module));
     const PlacedModule by_order = place(module, order), by_plan = place(module, same);
     if (relay::print_module(by_order.module) != relay::print_module(by_plan.module)) return "another placement";
     if (auto fault = graph_fault(by_order, backends)) return fault;
@@ -350,7 +350,7 @@ TEST(RandomPartitions, PlansDecideWhatTheySay) {
       }
       wanted.push_back(op.kind + " " + op.backend);
     }
-    PlanDecider edited(parse_plan(print_plan(plan), "plan"), backends);
+    PlanDecider edited(parse_plan(print_plan(plan), "plan"), backends, PlanNames(module));
     const PlacedModule placed = place(module, edited);
     for (const artifact::Placement& row : placed.placement) got.push_back(row.kind + " " + row.backend);
     if (counts_of(wanted) != counts_of(got)) return "the ops are not where the plan says";

@@ -62,7 +62,7 @@ class PlanTest(CliTest):
 
     def test_what_a_plan_says(self) -> None:
         plan = json.loads(self.text())
-        self.assertEqual((plan["headrace"], plan["version"]), ("plan", 1))
+        self.assertEqual((plan["headrace"], plan["version"]), ("plan", 2))
         self.assertEqual(plan["model"]["inputs"], [f"{name}: Tensor[(2, 3), float32]" for name in "xy"])
         self.assertEqual(plan["backends"], [{"name": "ccompiler", "version": "1"}])
         rows = [(op["name"], op["kind"], op["backend"], op["reason"]) for op in plan["ops"]]
