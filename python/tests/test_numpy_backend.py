@@ -70,6 +70,117 @@ def @main(%x: Tensor[(3, 8), float32], %w: Tensor[(5, 8), float32], %b: Tensor[(
     assert model.fallbacks == []
 
 
+X = np.arange(6, dtype="float32").reshape(2, 3) - 2
+PAIR = "Tensor[(2, 3), float32]"
+
+
+def run_marked(body: str, params: str, arrays, before: str = ""):
+    """The results of a function that a program marks for numpy, as arrays."""
+    hr.backend.find("numpy")
+    given = ", ".join(part.partition(":")[0].strip() for part in params.split("%")[1:])
+    names = ", ".join(f"%{name}" for name in given.split(", "))
+    text = (
+        f'#[version = "0.0.5"]\n{before}def @f({params}, Compiler="numpy") {{ {body} }}\n'
+        f"def @main({params}) {{ @f({names}) }}\n"
+    )
+    found = hr.compile(relay.parse(text), fallback="none")(*arrays)
+    return [one.numpy() for one in found] if isinstance(found, tuple) else found.numpy()
+
+
+def test_items_of_nested_tuples():
+    nested = "%0 = ((nn.relu(%x), add(%x, %y)), multiply(%x, %y), (exp(%x),));"
+    params, arrays = f"%x: {PAIR}, %y: {PAIR}", [X, X + 1]
+    np.testing.assert_array_equal(run_marked(f"{nested} negative(%0.1)", params, arrays), -(X * (X + 1)))
+    np.testing.assert_array_equal(run_marked(f"{nested} %1 = %0.0; negative(%1.1)", params, arrays), -(X + X + 1))
+    np.testing.assert_allclose(run_marked(f"{nested} %1 = %0.2; negative(%1.0)", params, arrays), -np.exp(X), 1e-6)
+    first, second = run_marked(f"{nested} %0.0", params, arrays)
+    np.testing.assert_array_equal(first, np.maximum(X, 0))
+    np.testing.assert_array_equal(second, X + X + 1)
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "max", "min", "prod"])
+@pytest.mark.parametrize(
+    ("attrs", "axes"),
+    [
+        ("axis=[]", ()),
+        ("exclude=True", ()),
+        ("axis=[0, 1], exclude=True", ()),
+        ("axis=[], exclude=True", (0, 1)),
+        ("axis=[], keepdims=True", ()),
+        ("axis=[-1]", (1,)),
+        ("axis=[-1], exclude=True", (0,)),
+    ],
+)
+def test_the_axes_of_reductions(op, attrs, axes):
+    want = getattr(np, op)(X, axis=axes) + 1
+    np.testing.assert_allclose(run_marked(f"add({op}(%x, {attrs}), 1f)", f"%x: {PAIR}", [X]), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("params", "body", "refusal"),
+    [
+        ("%x: Tensor[(3), int32], %y: Tensor[(3), int32]", "divide(%x, %y)", "divide is computed in float32, "),
+        ("%x: Tensor[(2), float32]", "erf(%x)", "erf is not an op of this backend"),
+        ("%x: Tensor[(2), float32]", "@g(%x)", "the region calls a function"),
+        ("%x: Tensor[(2), float32]", "%0 = fn(%a: Tensor[(2), float32]) { %a }; %0(%x)", "the region calls a function"),
+        ("%x: Tensor[(2), float32]", "let %v = exp(%x); exp(%v)", "the region holds a Let"),
+    ],
+)  # fmt: skip
+def test_a_marked_region_that_it_does_not_compute(params, body, refusal):
+    other = "def @g(%x: Tensor[(2), float32]) { exp(%x) }\n"
+    with pytest.raises(hr.UserError, match=f"the backend 'numpy' does not compile the region 'f': {refusal}"):
+        run_marked(body, params, [], before=other)
+
+
+@pytest.mark.parametrize(
+    ("body", "shape"),
+    [
+        ("nn.softmax(%x, axis=0)", (0, 3)),
+        ("nn.softmax(%x, axis=1)", (0, 3)),
+        ("nn.log_softmax(%x, axis=0)", (0, 3)),
+        ("max(%x, axis=[1])", (0,)),
+        ("mean(%x, axis=[])", (0, 3)),
+        ("sum(%x, axis=[0])", (3,)),
+    ],
+)
+def test_a_tensor_without_elements(body, shape):
+    got = run_marked(body, "%x: Tensor[(0, 3), float32]", [np.zeros((0, 3), "float32")])
+    np.testing.assert_array_equal(got, np.zeros(shape))
+
+
+DENSE = "nn.dense(%a, %w, units=4)"
+
+
+def run_composite(name: str, body: str):
+    params = "Tensor[(2, 3), float32], %{}: Tensor[(4, 3), float32], %{}: Tensor[(4), float32]"
+    inner = "%a: " + params.format("w", "b")
+    text = f'%0 = fn({inner}, Composite="{name}") {{ {body} }}; %0(%x, %y, %z)'
+    weight, bias = np.arange(12, dtype="float32").reshape(4, 3) - 5, np.arange(4, dtype="float32") - 9
+    return run_marked(text, "%x: " + params.format("y", "z"), [X, weight, bias]), X @ weight.T + bias
+
+
+def test_a_composite_function_by_hand():
+    got, biased = run_composite("numpy.dense_bias", f"nn.bias_add({DENSE}, %b, axis=-1)")
+    np.testing.assert_array_equal(got, biased)
+    got, biased = run_composite("numpy.dense_bias_relu", f"nn.relu(nn.bias_add({DENSE}, %b))")
+    np.testing.assert_array_equal(got, np.maximum(biased, 0))
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "refusal"),
+    [
+        ("numpy.dense_bias", f"subtract({DENSE}, %b)", "'numpy.dense_bias' does not compute what this backend means"),
+        ("numpy.dense_bias", f"nn.relu(nn.bias_add({DENSE}, %b))", "'numpy.dense_bias' does not compute what"),
+        ("numpy.dense_bias_relu", f"nn.bias_add({DENSE}, %b)", "'numpy.dense_bias_relu' does not compute what"),
+        ("numpy.dense_bias", f"nn.bias_add({DENSE}, nn.relu(%b))", "'numpy.dense_bias' does not compute what"),
+        ("numpy.dense", DENSE, "'numpy.dense' is not a pattern of this backend"),
+    ],
+)
+def test_a_composite_function_that_is_not_what_its_name_says(name, body, refusal):
+    with pytest.raises(hr.UserError, match=f"does not compile the region 'f': the function {refusal}"):
+        run_composite(name, body)
+
+
 def test_it_has_no_options():
     program = relay.fromtext('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { exp(%x) }')
     with pytest.raises(hr.UserError, match="the backend 'numpy' has no option 'speed', and no other"):

@@ -353,6 +353,53 @@ def test_a_call_by_hand_is_taken_where_onnxruntime_has_a_kernel(tmp_path, op, dt
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-3 if dtypes == ["float16"] else 1e-6)
 
 
+def marked(text: str) -> str:
+    """The program with its main as a function that is marked for onnxruntime."""
+    params, _, body = text.partition("def @main(")[2].partition(") { ")
+    names = ", ".join("%" + one.partition(":")[0] for one in params.split("%")[1:])
+    return (
+        f'#[version = "0.0.5"]\ndef @f({params}, Compiler="onnxruntime") {{ {body}\n'
+        f"def @main({params}) {{ @f({names}) }}\n"
+    )
+
+
+def test_a_marked_region_of_nested_tuples():
+    call = call_text("Exp", ["float32"], "float32[2,3]").partition(") { ")[2].partition(" }")[0]
+    hr.backend.find("onnxruntime")
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    for item, want in (("%1.1", (x,)), ("%1.0", (np.exp(x), x)), ("%1.2", (np.exp(x),))):
+        body = f"%0 = {call}; %1 = ((%0, %x0), %x0, %0); {item}"
+        program = hr.relay.parse(marked(f"def @main(%x0: Tensor[(2, 3), float32]) {{ {body} }}\n"))
+        got = hr.compile(program, fallback="none")(x)
+        got = got if isinstance(got, tuple) else (got,)
+        assert len(got) == len(want)
+        for one, reference in zip(got, want, strict=True):
+            np.testing.assert_allclose(one.numpy(), reference, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("params", "body", "refusal"),
+    [
+        ("%x: Tensor[(2), float32]", "exp(%x)", "the region calls exp; onnxruntime computes the nodes of ONNX models"),
+        ("%x: Tensor[(2), float32]", "%0 = fn(%a: Tensor[(2), float32]) { %a }; %0(%x)", "the region calls a function"),
+        ("%x: Tensor[(2), float32]", "let %v = %x; %v", "the region holds a Let, which is not a call of extern.onnx"),
+        ("%x: Tensor[(2), bfloat16]", "(%x, %x)", "onnxruntime takes no arrays of bfloat16 from numpy"),
+    ],
+)
+def test_a_marked_region_that_is_refused(params, body, refusal):
+    hr.backend.find("onnxruntime")
+    program = hr.relay.parse(marked(f"def @main({params}) {{ {body} }}"))
+    with pytest.raises(hr.UserError, match=f"'onnxruntime' does not compile the region 'f': {refusal}"):
+        hr.compile(program)
+
+
+def test_a_marked_node_that_onnxruntime_does_not_compute():
+    hr.backend.find("onnxruntime")
+    program = hr.relay.parse(marked(call_text("Exp", ["int8"], "int8[2,3]")))
+    with pytest.raises(hr.UserError, match="does not compile the region 'f': onnxruntime does not open the model: "):
+        hr.compile(program)
+
+
 def test_reasons_beside_the_kernel():
     bfloat16 = verdict_on(call_text("Identity", ["bfloat16"], "bfloat16[2,3]"))
     assert bfloat16 == "onnxruntime takes no arrays of bfloat16 from numpy"

@@ -72,11 +72,10 @@ def _named(*names: str) -> Callable[[Any], Attrs]:
 def _reduced_axes(call: Any) -> Attrs:
     rank = len(call.args[0].checked_type.shape)
     axis = call.attrs.axis
-    axes = {one % rank for one in ([axis] if isinstance(axis, int) else axis or ())}
-    if axis is None or (not axes and not call.attrs.exclude):
-        axes = set(range(rank))
-    elif call.attrs.exclude:
-        axes = set(range(rank)) - axes
+    every = set(range(rank))
+    axes = every if axis is None else {one % rank for one in ([axis] if isinstance(axis, int) else axis)}
+    if call.attrs.exclude:
+        axes = every - axes
     return {"axes": sorted(axes), "keepdims": bool(call.attrs.keepdims)}
 
 
@@ -98,13 +97,17 @@ def _axes_in_order(call: Any) -> Attrs:
     return {"axes": [axis % rank for axis in axes] if axes else list(reversed(range(rank)))}
 
 
+def _max(x: np.ndarray, axis: int) -> Any:
+    return x.max(axis, keepdims=True, initial=-np.inf)  # also where the axis has no elements
+
+
 def _softmax(x: np.ndarray, axis: int) -> np.ndarray:
-    exps = np.exp(x - x.max(axis, keepdims=True))
+    exps = np.exp(x - _max(x, axis))
     return exps / exps.sum(axis, keepdims=True)
 
 
 def _log_softmax(x: np.ndarray, axis: int) -> np.ndarray:
-    shifted = x - x.max(axis, keepdims=True)
+    shifted = x - _max(x, axis)
     return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
 
 

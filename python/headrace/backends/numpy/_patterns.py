@@ -20,6 +20,17 @@ def table() -> list[tuple[Any, ...]]:
     ]
 
 
+def refusal_of(function: Any) -> str:
+    """Why a function is not one of the patterns applied to its parameters, or "". A program may write any body."""
+    name = str(function.attrs["Composite"]) if function.attrs and "Composite" in function.attrs else ""
+    for known, pattern, takes in table():
+        if known == name:
+            is_one = pattern.match(function.body) and takes(function.body)
+            is_plain = is_one and set(operands_of(function.body)) <= set(function.params)
+            return "" if is_plain else f"the function '{name}' does not compute what this backend means by the name"
+    return f"the function '{name}' is not a pattern of this backend" if name else "the region calls a function"
+
+
 def operands_of(body: Any) -> list[Any]:
     """The input, the weight and the bias in the body of a function that one of the patterns made."""
     biased = body.args[0] if body.op.name == "nn.relu" else body

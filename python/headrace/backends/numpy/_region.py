@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from headrace import _node
-from headrace.backends.numpy._ops import OPS
-from headrace.backends.numpy._patterns import operands_of
+from headrace.backends.numpy._ops import OPS, tensor_types, verdict
+from headrace.backends.numpy._patterns import operands_of, refusal_of
 from headrace.backends.numpy._program import Program, Step
 
 _Call, _Constant, _Function = (_node.class_of(f"relay.{name}") for name in ("Call", "Constant", "Function"))
 _Tuple, _TupleGetItem, _Var = (_node.class_of(f"relay.{name}") for name in ("Tuple", "TupleGetItem", "Var"))
+_Op = _node.class_of("ir.Op")
 
 
 def write_region(function: Any) -> bytes | str:
@@ -20,8 +21,8 @@ def write_region(function: Any) -> bytes | str:
         return "the region has a parameter that is a tuple"
     nodes = list(_in_order(function.body))
     for node in nodes:
-        if not isinstance(node, (_Call, _Constant, _Tuple, _TupleGetItem, _Var)):
-            return f"the region holds a {type(node).__name__}, which is not a call of an op"
+        if refusal := _refusal_of(node):
+            return refusal
     # Values are numbered: inputs, then constants, then the results of steps.
     numbers: dict[Any, list[int]] = {param: [i] for i, param in enumerate(function.params)}
     constants = [node for node in nodes if isinstance(node, _Constant)]
@@ -31,12 +32,29 @@ def write_region(function: Any) -> bytes | str:
         if isinstance(node, _Tuple):
             numbers[node] = [number for item in node.fields for number in numbers[item]]
         elif isinstance(node, _TupleGetItem):
-            numbers[node] = [numbers[node.tuple_value][node.index]]
+            # A tuple has a number for each tensor in it, also in tuples within it.
+            sizes = [len(tensor_types(field)) for field in node.tuple_value.checked_type.fields]
+            begin = sum(sizes[: node.index])
+            numbers[node] = numbers[node.tuple_value][begin : begin + sizes[node.index]]
         elif isinstance(node, _Call):
             numbers[node] = [program.num_values]
             program.steps.append(_step_of(node, numbers))
     program.outputs.extend(numbers[function.body])
     return program.write()
+
+
+def _refusal_of(node: Any) -> str:
+    """Why a node cannot be written, or "". A program may mark functions that `supports` was never asked about."""
+    if not isinstance(node, (_Call, _Constant, _Tuple, _TupleGetItem, _Var)):
+        return f"the region holds a {type(node).__name__}, which is not a call of an op"
+    if not isinstance(node, _Call):
+        return ""
+    if isinstance(node.op, _Function):
+        return refusal_of(node.op)
+    if not isinstance(node.op, _Op):
+        return "the region calls a function"
+    answer = verdict(node)
+    return f"{node.op.name} {answer}" if isinstance(answer, str) else ""
 
 
 def _step_of(call: Any, numbers: dict[Any, list[int]]) -> Step:

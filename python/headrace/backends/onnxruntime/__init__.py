@@ -52,7 +52,7 @@ class OnnxRuntimeBackend(Backend):
     def supports(self, call: Any) -> bool | str:
         """Takes the calls of extern.onnx whose node onnxruntime opens and computes with the types of the call."""
         if call.op.name != "extern.onnx":
-            return "onnxruntime computes the nodes of ONNX models for which there is no op, and no other"
+            return _model.ONLY_NODES
         return _model.refusal_of_call(call) or True
 
     def claim(self, node: OnnxNode) -> list[Any] | str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from headrace import _node
@@ -12,6 +12,8 @@ from headrace._core import MissingError, UserError
 
 Tensor = tuple[str, tuple[int, ...]]
 """The dtype and the shape of a tensor; a size that only a run knows is -1."""
+
+ONLY_NODES = "onnxruntime computes the nodes of ONNX models for which there is no op, and no other"
 
 _IR_VERSION = 9
 _MAX_CONSTANT_BYTES = 1 << 16
@@ -274,7 +276,10 @@ class _Walk:
         if _is_a(expr, "Tuple"):
             return [name for field in expr.fields for name in self.names[field]]
         if _is_a(expr, "TupleGetItem"):
-            return [self.names[expr.tuple_value][expr.index]]  # results of a node are tensors
+            # A tuple has a name for each tensor in it, also in tuples within it.
+            sizes = [len(_leaves(field)) for field in expr.tuple_value.checked_type.fields]
+            begin = sum(sizes[: expr.index])
+            return self.names[expr.tuple_value][begin : begin + sizes[expr.index]]
         inputs = [name for arg in expr.args for name in self.names[arg]]
         return self.made.add_node(base64.b64decode(expr.attrs.node), int(expr.attrs.opset), inputs)
 
@@ -297,6 +302,44 @@ def _operands(expr: Any) -> list[Any]:
     return list(expr.args) if _is_a(expr, "Call") else []
 
 
-def model_of_region(function: Any) -> bytes:
-    """The model of a region, with inputs and outputs in the order of its tensors."""
-    return _Walk(function).made.to_bytes()
+def _refusal_of(expr: Any) -> str:
+    """Why an expression cannot be in a region, or ""."""
+    if not any(_is_a(expr, kind) for kind in ("Call", "Constant", "Tuple", "TupleGetItem", "Var")):
+        return f"the region holds a {type(expr).__name__}, which is not a call of extern.onnx"
+    if not _is_a(expr, "Call"):
+        return ""
+    if getattr(expr.op, "name", "") != "extern.onnx":
+        return f"the region calls {getattr(expr.op, 'name', '') or 'a function'}; {ONLY_NODES}"
+    return refusal_of_call(expr)
+
+
+def _refusal_of_types(function: Any) -> str:
+    """Why tensors of these types cannot enter or leave a region, or ""."""
+    for value in [*function.params, function.body]:
+        for leaf in _leaves(value.checked_type):
+            if leaf.dtype not in _DTYPES.values():
+                return f"onnxruntime takes no arrays of {leaf.dtype} from numpy"
+    return ""
+
+
+def _expressions(root: Any) -> Iterator[Any]:
+    """Each expression once, without recursion: a region may be deep."""
+    seen, pending = {root}, [root]
+    while pending:
+        expr = pending.pop()
+        yield expr
+        for operand in _operands(expr):
+            if operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+
+
+def model_of_region(function: Any) -> bytes | str:
+    """The model of a region, with inputs and outputs in the order of its tensors; or why there is none.
+
+    A program may mark functions that `supports` was never asked about.
+    """
+    for expr in _expressions(function.body):
+        if refusal := _refusal_of(expr):
+            return refusal
+    return _refusal_of_types(function) or _Walk(function).made.to_bytes()
