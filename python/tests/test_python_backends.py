@@ -485,6 +485,13 @@ def test_wrong_answers_at_load_and_run(program, tmp_path):
             hr.load(path, fallback="none")(zeros())
 
 
+def test_a_reason_that_is_no_text(program):
+    made("test_surrogate", compile=lambda self, regions, options: ["\ud800bad" for _ in regions])
+    message = r"'test_surrogate': compile of the region '.*main_0' gave '\\ud800bad', which is not text in UTF-8"
+    with pytest.raises(hr.UserError, match=message):
+        hr.compile(program, backends=["test_surrogate"])
+
+
 @pytest.mark.backends("ccompiler")
 def test_what_cannot_be_registered():
     for given, message in (

@@ -307,6 +307,11 @@ class _Checked:
         for region, answer in zip(regions, answers, strict=True):
             if not isinstance(answer, (bytes, bytearray, str)):
                 raise self._wrong(f"compile of the region '{region.name}'", answer, expected)
+            if isinstance(answer, str) and not _is_utf8(answer):
+                raise UserError(
+                    f"the backend '{self.name}': compile of the region '{region.name}' gave {answer!r}, which is not "
+                    "text in UTF-8"
+                )
         return [(answer or "it does not say why") if isinstance(answer, str) else bytes(answer) for answer in answers]
 
     def _check_options(self, options: dict[str, Any]) -> list[bytes | str]:
@@ -434,6 +439,14 @@ def _text_of(error: Exception) -> str:
         return str(error).encode("utf-8", "replace").decode()
     except Exception:
         return "it cannot be shown as text"
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_bool(answer: Any) -> bool:
