@@ -7,6 +7,7 @@
 #include "object/foreign_error.h"
 #include "objects.h"
 #include "shared_object.h"
+#include "tensor/kept_memory.h"
 #include "vectorcall.h"
 
 namespace headrace::python {
@@ -60,13 +61,15 @@ class PythonArgs {
   size_t count() const { return count_ | NB_VECTORCALL_ARGUMENTS_OFFSET; }
   // Whether tensors were passed whose memory is the caller's and ends with the call.
   bool has_borrowed() const { return lease_ != nullptr; }
-  // Gives the arguments up; UserError when somebody still holds such a tensor.
-  void end_borrowed() {
+  // Gives the arguments up. Returns whether somebody still holds such a tensor; then its memory is never freed.
+  bool is_kept_after(Args args) {
     clear();
-    if (lease_.use_count() > 1)
-      throw_user_error(
-          "a function keeps an array that was passed to it, whose memory ends with the call: keep a copy, "
-          "x.numpy().copy()");
+    if (lease_.use_count() <= 1) return false;
+    for (int32_t i = 0; i < args.size(); ++i) {
+      if (args[i].type_index == type_index::kDLTensorPtr)
+        keep_memory_of(*static_cast<const DLTensor*>(args[i].v.v_ptr));
+    }
+    return true;
   }
 
  private:
@@ -113,7 +116,10 @@ Value call_python(const SharedObject& callable, Args args) {
     if (!python.has_borrowed()) return run_python([&] { return to_value(result); });
     // Such a function writes its results; what it returns may be one of the tensors.
     result.reset();
-    python.end_borrowed();
+    if (python.is_kept_after(args))
+      throw_user_error(
+          "a function keeps an array that was passed to it, whose memory ends with the call: keep a copy, "
+          "x.numpy().copy()");
     return {};
   } catch (nb::python_error& error) {
     if (python.has_borrowed()) {
@@ -121,6 +127,7 @@ Value call_python(const SharedObject& callable, Args args) {
         clear_frames(nb::borrow(error.value()));
       } catch (nb::python_error&) {  // the function's own error matters more than a failure to clear its frames
       }
+      python.is_kept_after(args);
     }
     throw_foreign(error);
   }

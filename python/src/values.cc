@@ -291,7 +291,10 @@ NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease) {
   borrowed->managed.dl_tensor.strides = tensor.strides == nullptr ? nullptr : borrowed->strides.data();
   borrowed->managed.manager_ctx = borrowed;
   borrowed->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Borrowed*>(self->manager_ctx); };
-  return NDArray::from_dlpack(&borrowed->managed);
+  NDArray array = NDArray::from_dlpack(&borrowed->managed);
+  // It does not own the memory, so its release is the same for memory that is kept (tensor/kept_memory.h).
+  borrowed->managed.dl_tensor.data = nullptr;
+  return array;
 }
 
 // Returns the name of a dtype. Each is made once, since programs ask for it at every run.

@@ -492,6 +492,71 @@ def test_a_reason_that_is_no_text(program):
         hr.compile(program, backends=["test_surrogate"])
 
 
+KEEPS_ARRAYS = """
+import gc, sys, warnings
+import headrace as hr
+import numpy as np
+from headrace import relay
+
+kept = []
+
+
+class Keeps(hr.backend.Backend):
+    name = "test_keeps_arrays"
+
+    def supports(self, call):
+        return call.op.name == "exp" or "is not exp"
+
+    def compile(self, regions, options):
+        return [b"exp" for _ in regions]
+
+    def load(self, data):
+        def run(name, inputs, outputs):
+            outputs[0][...] = np.exp(inputs[0])
+            kept.append((inputs[0][1:], outputs[0][1:]))
+            if sys.argv[2] == "raises":
+                raise ValueError("after it kept them")
+
+        return run
+
+
+hr.backend.register(Keeps())
+size = int(sys.argv[1])
+x = relay.var("x", shape=(size,))
+body = {"between": relay.tanh(relay.exp(relay.negative(x))), "ends": relay.exp(x)}[sys.argv[3]]
+model = hr.compile(hr.IRModule.from_expr(relay.Function([x], body)), backends=["test_keeps_arrays"])
+given = np.full(size, 0.5, "float32")
+sign = 1 if sys.argv[3] == "ends" else -1
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    result = model(given)
+want = np.exp(sign * given)
+np.testing.assert_allclose(result.numpy(), want if sign > 0 else np.tanh(want), rtol=1e-5)
+assert len(model.fallbacks) == len(kept) == len(seen) == 1, (model.fallbacks, seen)
+wanted = want[1:]
+del model, result, given, want
+gc.collect()
+filled = [np.full(size, 9, "float32") for _ in range(50)]
+filled += [hr.nd.array(one) for one in filled]
+(source, target), = kept
+np.testing.assert_allclose(source, np.full(size - 1, sign * 0.5))
+target[...] = 3
+assert all((np.asarray(one) == 9).all() for one in filled)
+np.testing.assert_allclose(source, np.full(size - 1, sign * 0.5))
+print("whole")
+"""
+
+
+@pytest.mark.parametrize("size", [3, 10**6])
+@pytest.mark.parametrize("how", ["returns", "raises"])
+@pytest.mark.parametrize("place", ["between", "ends"])
+def test_the_memory_of_an_array_that_is_kept_stays(size, how, place):
+    # In a process of its own, which would crash.
+    command = [sys.executable, "-c", KEEPS_ARRAYS, str(size), how, place]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert (ran.returncode, ran.stdout) == (0, "whole\n"), ran.stderr
+
+
 @pytest.mark.backends("ccompiler")
 def test_what_cannot_be_registered():
     for given, message in (

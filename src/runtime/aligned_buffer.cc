@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "tensor/kept_memory.h"
 
 namespace headrace::runtime {
 namespace {
@@ -63,7 +64,7 @@ AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
 }
 
 AlignedBuffer::~AlignedBuffer() {
-  if (data_ == nullptr) return;
+  if (data_ == nullptr || holds_kept_memory(data_, static_cast<size_t>(nbytes_))) return;
   if (is_mapped(nbytes_)) {
     ::munmap(data_, round_up(static_cast<size_t>(nbytes_), kHugePage));
   } else {

@@ -15,6 +15,7 @@
 #include "runtime/library.h"
 #include "runtime/loader_finder.h"
 #include "runtime/module.h"
+#include "tensor/kept_memory.h"
 
 namespace headrace::runtime {
 namespace {
@@ -33,6 +34,27 @@ TEST(AlignedBuffer, IsAlignedAndZero) {
     EXPECT_EQ(moved.data()[nbytes - 1], std::byte{0xff});
   }
   EXPECT_EQ(AlignedBuffer(0).data(), nullptr);
+}
+
+TEST(AlignedBuffer, IsNotFreedWhereItsMemoryIsKept) {
+  for (const int64_t nbytes : {int64_t{1000}, int64_t{4} << 20}) {
+    int64_t size = nbytes / 4;
+    const std::byte* kept = nullptr;
+    {
+      const AlignedBuffer buffer(nbytes);
+      kept = buffer.data();
+      buffer.data()[nbytes / 2] = std::byte{7};
+      keep_memory_of({.data = buffer.data(),
+                      .device = {kDLCPU, 0},
+                      .ndim = 1,
+                      .dtype = {kDLInt, 8, 1},
+                      .shape = &size,
+                      .strides = nullptr,
+                      .byte_offset = static_cast<uint64_t>(nbytes / 2)});
+    }
+    for (int i = 0; i < 100; ++i) EXPECT_NE(AlignedBuffer(nbytes).data(), kept);
+    EXPECT_EQ(kept[nbytes / 2], std::byte{7});
+  }
 }
 
 TEST(AlignedBuffer, RefusesWhatIsNotThere) { EXPECT_THROW(AlignedBuffer(int64_t{1} << 60), UserError); }

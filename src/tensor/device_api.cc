@@ -1,6 +1,9 @@
 #include "tensor/device_api.h"
 
 #include "tensor/device_kind.h"
+#include "tensor/kept_memory.h"
+
+#include <malloc.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -24,7 +27,9 @@ class CpuDeviceApi final : public DeviceApi {
     if (data == nullptr) throw_user_error("out of memory: {} bytes on cpu(0)", size_bytes);
     return data;
   }
-  void free(Device, void* data, StreamHandle) override { std::free(data); }
+  void free(Device, void* data, StreamHandle) override {
+    if (!holds_kept_memory(data, ::malloc_usable_size(data))) std::free(data);
+  }
   void copy(const void* src, Device, void* dst, Device, size_t size_bytes, StreamHandle) override {
     if (size_bytes != 0) std::memmove(dst, src, size_bytes);
   }

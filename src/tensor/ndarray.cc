@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "object/string.h"
+#include "tensor/kept_memory.h"
 #include "tensor/strided_copy.h"
 #include "tensor/strides.h"
 
@@ -128,7 +129,7 @@ NDArray NDArray::from_dlpack(DLManagedTensor* managed) {
   if (managed->dl_tensor.dtype.bits % 8 != 0)
     throw_user_error("DLPack tensor: elements of {} bits need the versioned form", managed->dl_tensor.dtype.bits);
   return adopt_tensor(managed->dl_tensor, false, [managed] {
-    if (managed->deleter != nullptr) managed->deleter(managed);
+    if (managed->deleter != nullptr && !holds_kept_memory(managed->dl_tensor)) managed->deleter(managed);
   });
 }
 
@@ -141,7 +142,7 @@ NDArray NDArray::from_dlpack(DLManagedTensorVersioned* managed) {
     throw_user_error("DLPack tensor: packed elements of {} bits; one byte each is supported",
                      managed->dl_tensor.dtype.bits);
   return adopt_tensor(managed->dl_tensor, (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0, [managed] {
-    if (managed->deleter != nullptr) managed->deleter(managed);
+    if (managed->deleter != nullptr && !holds_kept_memory(managed->dl_tensor)) managed->deleter(managed);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "object/structural_equal.h"
+#include "tensor/kept_memory.h"
 
 namespace headrace {
 namespace {
@@ -45,6 +46,38 @@ TEST(NDArrayDLPack, BorrowsAndGivesBack) {
     EXPECT_EQ(managed.deleted, 0);
   }
   EXPECT_EQ(managed.deleted, 1);
+}
+
+TEST(KeptMemory, IsNotGivenBackByAForeignTensor) {
+  Managed kept, beside;
+  DLTensor column = kept.versioned.dl_tensor;
+  column.byte_offset = 4;
+  {
+    const NDArray array = NDArray::from_dlpack(&kept.versioned), other = NDArray::from_dlpack(&beside.versioned);
+    keep_memory_of(column);
+  }
+  EXPECT_EQ(kept.deleted, 0);
+  EXPECT_EQ(beside.deleted, 1);
+}
+
+TEST(KeptMemory, OfACpuTensorIsNotUsedAgain) {
+  const Shape shape{1000};
+  const float* kept = nullptr;
+  {
+    NDArray array = NDArray::zeros(shape, DataType::float_(32));
+    kept = array.data<float>();
+    array.data<float>()[7] = 7;
+    keep_memory_of(array.tensor());
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_NE(NDArray::zeros(shape, DataType::float_(32)).data<float>(), kept);
+  EXPECT_EQ(kept[7], 7);
+}
+
+TEST(KeptMemory, ATensorWithoutElementsKeepsNothing) {
+  const NDArray array = NDArray::zeros({0, 3}, DataType::float_(32));
+  keep_memory_of(array.tensor());
+  EXPECT_FALSE(holds_kept_memory(array.tensor()));
+  EXPECT_FALSE(holds_kept_memory(array.data<void>(), 64));
 }
 
 TEST(NDArrayDLPack, StridesAreReadInPlace) {

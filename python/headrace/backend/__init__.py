@@ -156,9 +156,9 @@ class Backend:
         function or object
             `run(name, inputs, outputs)`, or an object with such a method: called with a region's name and its tensors
             as arrays of numpy, it writes every element of the outputs. Inputs cannot be written to. It keeps no array
-            after the call. The object may have a method `types(name)`, too: the types of the region's inputs and of
-            its outputs by what was loaded, two lists of relay.TensorType, or None. They are compared with those of the
-            model before the first run.
+            after the call: that is an error, and the memory of the call's arrays is never freed. The object may have a
+            method `types(name)`, too: the types of the region's inputs and of its outputs by what was loaded, two lists
+            of relay.TensorType, or None. They are compared with those of the model before the first run.
         """
         raise NotImplementedError("it has no method load")
 
