@@ -32,8 +32,11 @@ _FORMAT = 1  # version of the key's fields
 _DEFAULT_BYTES = 2 << 30
 _MOST_BYTES_OF_A_MODEL = 1_400_000_000  # larger weights go to a file beside the artifact
 _OLD_SECONDS = 3600  # age at which a compile's folder counts as left behind
-_PARTS = "part-"
-_OURS = re.compile(r"[0-9a-f]{48}\.(so|json)|part-.*|costs")  # the names of the cache's files and its folder
+_PARTS = "headrace-part-"
+# The names of what a cache makes. A folder may have other files, which are left alone.
+_ENTRY = re.compile(r"[0-9a-f]{48}\.so")
+_NOTE = re.compile(r"[0-9a-f]{48}\.json")
+_PART = re.compile(_PARTS + "[a-z0-9_]{8}")
 _warned: set[str] = set()  # folders
 _RECENT_NS = 3_000_000_000  # more than the steps in which file systems count time
 
@@ -44,12 +47,12 @@ class CompileCache:
     def __init__(self, folder: Path) -> None:
         """Makes the folder where there is none. UserError for one that another user owns or may write to."""
         self.folder = folder
-        # A folder that cannot be made has no entries and takes none.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # what is there need not be a folder
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             status = folder.stat()
-        except OSError:
+        except OSError as error:  # such a folder has no entries and takes none
+            _warn(folder, f"cannot be made ({error.strerror}), so every process compiles its models again")
             return
         if not stat.S_ISDIR(status.st_mode):
             raise UserError(f"cache: '{folder}' is not a folder")
@@ -69,19 +72,12 @@ class CompileCache:
     def _close(self) -> None:
         """Makes the folder its owner's alone; warns where it has other files, which others may have to read."""
         try:
-            if all(_OURS.fullmatch(path.name) for path in self.folder.iterdir()):
+            if all(_is_own(path.name) for path in self.folder.iterdir()):
                 self.folder.chmod(0o700)
                 return
         except OSError:  # a file system that does not change modes
             return
-        if str(self.folder) not in _warned:
-            _warned.add(str(self.folder))
-            warnings.warn(
-                f"cache: others may look into the folder '{self.folder}', which has other files, too; name a folder "
-                "for the cache alone",
-                RuntimeWarning,
-                stacklevel=6,
-            )
+        _warn(self.folder, "has other files, too, so others may still look into it; name one for the cache alone")
 
     def find(self, key: str, threads: int) -> _core.Executor | None:
         """The compiled model of that key, or None. A file that is damaged is removed."""
@@ -149,10 +145,9 @@ class CompileCache:
     def entries(self) -> list[tuple[Path, os.stat_result]]:
         """The files with their sizes and times of last use, the least recently used first."""
         found = []
-        with contextlib.suppress(OSError):
-            for path in self.folder.glob("*.so"):
-                with contextlib.suppress(OSError):
-                    found.append((path, path.lstat()))
+        for path in self._named(_ENTRY):
+            with contextlib.suppress(OSError):
+                found.append((path, path.lstat()))
         return sorted(found, key=lambda entry: entry[1].st_mtime_ns)
 
     def clear(self) -> int:
@@ -160,10 +155,15 @@ class CompileCache:
         entries = self.entries()
         for path, _ in entries:
             path.unlink(missing_ok=True)
-        for note in self.folder.glob("*.json"):
+        for note in self._named(_NOTE):
             note.unlink(missing_ok=True)
         self._remove_parts(0)
         return len(entries)
+
+    def _named(self, pattern: re.Pattern[str]) -> list[Path]:
+        with contextlib.suppress(OSError):
+            return [path for path in self.folder.iterdir() if pattern.fullmatch(path.name)]
+        return []
 
     def _write_note(self, note: Path, text: str) -> None:
         with contextlib.suppress(OSError):
@@ -187,11 +187,22 @@ class CompileCache:
         self._remove_parts(_OLD_SECONDS)
 
     def _remove_parts(self, seconds: float) -> None:
-        with contextlib.suppress(OSError):
-            for path in self.folder.glob(f"{_PARTS}*"):
-                with contextlib.suppress(OSError):
-                    if path.lstat().st_mtime < time.time() - seconds:
-                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        for path in self._named(_PART):
+            with contextlib.suppress(OSError):
+                if path.lstat().st_mtime < time.time() - seconds:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _warn(folder: Path, what: str) -> None:
+    """Warns once of a folder, at the line outside of the package that asked for it."""
+    if str(folder) in _warned:
+        return
+    _warned.add(str(folder))
+    warnings.warn(f"cache: the folder '{folder}' {what}", RuntimeWarning, stacklevel=_core.caller_level())
+
+
+def _is_own(name: str) -> bool:
+    return name == "costs" or any(one.fullmatch(name) for one in (_ENTRY, _NOTE, _PART))
 
 
 def default_folder() -> Path:

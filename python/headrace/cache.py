@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from headrace._core import UserError
 __all__ = ["clear", "entries", "path"]
 
 _BAD_INPUT = 3  # headrace/status.h
+_COSTS = re.compile(r".+-[0-9]+\.json")
 
 
 def path(folder: str | PathLike[str] | None = None) -> Path:
@@ -101,8 +103,16 @@ def _entries(place: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def _costs(place: Path) -> list[Path]:
-    """The tables of costs that `headrace profile` keeps there."""
-    return list((place / "costs").glob("*.json"))
+    """The tables of costs that `headrace profile` keeps there, as PROCESSOR-THREADS.json; other files are not its own."""
+    return [file for file in (place / "costs").glob("*.json") if _COSTS.fullmatch(file.name) and _is_table(file)]
+
+
+def _is_table(file: Path) -> bool:
+    try:
+        with file.open("rb") as text:
+            return b'"headrace_costs"' in text.read(200)
+    except OSError:
+        return False
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -223,7 +223,7 @@ print(int(f(np.load(sys.argv[3])[:1]).numpy().argmax()))
     label = int(np.load(DIGITS.with_name("digits_labels.npy"))[0])
     assert [int(process.communicate(timeout=100)[0]) for process in running] == [label] * 8
     assert len(entries(folder)) == 1
-    assert list(folder.glob("part-*")) == []
+    assert list(folder.glob("headrace-part-*")) == []
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_a_folder_of_other_things_that_others_may_read(folder, compiles, tmp_pat
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
     assert [stat.S_IMODE(path.stat().st_mode) for path in folder.glob("*.so")] == [0o600]
     told = [str(one.message) for one in recwarn if one.category is RuntimeWarning]
-    says = f"cache: others may look into the folder '{folder}', which has other files, too; name a folder for the cache"
+    says = f"cache: the folder '{folder}' has other files, too, so others may still look into it; name one for the cache"
     assert told == [says + " alone"]
     assert Path(next(one for one in recwarn if one.category is RuntimeWarning).filename) == Path(__file__)
     assert len(compiles) == 1
@@ -379,11 +379,13 @@ def test_a_file_in_the_folders_place(tmp_path):
         hr.compile(DIGITS, shapes=SHAPES, cache=tmp_path / "file")
 
 
-def test_a_folder_that_cannot_be_made(folder, compiles, tmp_path):
+def test_a_folder_that_cannot_be_made(folder, compiles, tmp_path, recwarn):
     (tmp_path / "file").touch()
     for _ in range(2):
         assert run(plus(tmp_path, 1), tmp_path / "file" / "cache") == [1, 1]
     assert compiles == ["", ""]
+    (told,) = [str(one.message) for one in recwarn if one.category is RuntimeWarning]
+    assert "file/cache' cannot be made (Not a directory), so every process compiles its models again" in told
 
 
 @pytest.mark.parametrize(("where", "name"), [(tempfile, "mkdtemp"), (Path, "replace"), (Path, "chmod")])
@@ -395,7 +397,7 @@ def test_full_and_read_only_folders(folder, compiles, tmp_path, monkeypatch, whe
         patch.setattr(where, name, fail)
         assert run(plus(tmp_path, 1), folder) == [1, 1]
     assert compiles[-1] == ""
-    assert entries(folder) == list(folder.glob("part-*")) == []
+    assert entries(folder) == list(folder.glob("headrace-part-*")) == []
 
 
 def test_a_read_only_folder_has_its_entries(folder, compiles, tmp_path):
@@ -417,7 +419,7 @@ def test_a_compile_that_cannot_write_runs_in_memory(folder, tmp_path, monkeypatc
 
     monkeypatch.setattr(_core, "compile", full)
     assert run(plus(tmp_path, 1), folder) == [1, 1]
-    assert entries(folder) == list(folder.glob("part-*")) == []
+    assert entries(folder) == list(folder.glob("headrace-part-*")) == []
 
 
 def test_a_model_that_is_written_to_while_it_is_compiled(folder, tmp_path, monkeypatch):
@@ -472,7 +474,7 @@ def test_errors_of_the_model_are_those_without_a_cache(folder):
             hr.compile(DIGITS, cache=where)
         told.append(str(raised.value))
     assert told[0] == told[1]
-    assert entries(folder) == list(folder.glob("part-*")) == []
+    assert entries(folder) == list(folder.glob("headrace-part-*")) == []
 
 
 def test_the_least_recently_used_go_first(folder, tmp_path, monkeypatch):
@@ -500,13 +502,29 @@ def test_the_limit_is_a_variable(folder, tmp_path, monkeypatch):
 
 def test_folders_of_compiles_that_were_killed_go(folder, tmp_path):
     folder.mkdir(mode=0o700)
-    for name, time in (("part-old", 1000), ("part-new", None)):
+    old, new, other = "headrace-part-01234567", "headrace-part-abcdefg_", "headrace-part-of-mine"
+    for name, time in ((old, 1000), (new, None), (other, 1000)):
         (folder / name).mkdir()
         (folder / name / "model.so").touch()
         if time:
             os.utime(folder / name, (time, time))
     run(plus(tmp_path, 1), folder)
-    assert sorted(path.name for path in folder.glob("part-*")) == ["part-new"]
+    assert sorted(path.name for path in folder.glob("headrace-part-*")) == [new, other]
+
+
+def test_files_of_the_user_stay(folder, tmp_path, monkeypatch):
+    run(plus(tmp_path, 1), folder)
+    (folder / "costs").mkdir()
+    mine = ["model.so", "libmine.so", "mine.json", "costs/mine.json", "costs/cpu-2.json", "part-1", f"{'0' * 48}.so.bak"]
+    for name in mine:
+        (folder / name).write_text("{}")
+        os.utime(folder / name, (1000, 1000))
+    assert len(cache.entries(folder)) == 1
+    monkeypatch.setenv("HEADRACE_CACHE_BYTES", "1")
+    run(plus(tmp_path, 2), folder)
+    (folder / "costs" / "znver4-2.json").write_text('{"headrace_costs": 2}')
+    assert cache.clear(folder) == 1
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) == sorted(mine)
 
 
 def test_the_variable_and_the_argument(folder, tmp_path, monkeypatch):
@@ -567,7 +585,7 @@ def test_the_program(folder, tmp_path, monkeypatch, capsys):
     assert cache.entries() == []
     run(plus(tmp_path, 1), True)
     assert told("clear") == "1 entry removed\n"
-    assert entries(folder) == list(folder.glob("part-*")) == []
+    assert entries(folder) == list(folder.glob("headrace-part-*")) == []
     folder.chmod(0o777)
     assert cache._main(["clear"]) == 3
     assert "others may write to the folder" in capsys.readouterr().err
