@@ -30,7 +30,8 @@ using partition::RegionSource;
 
 // The methods of a backend, as headrace/backend checks their arguments and answers.
 struct Methods {
-  PackedFunc supports;  // (call) -> None, or why not
+  // Those that may refuse give an answer that partition::read_answer reads.
+  PackedFunc supports;  // (call) -> True, or why not
   PackedFunc compile;   // ([(name, function, module)], options) -> [bytes, or why not]
   PackedFunc load;      // (bytes) -> a function (region, number of inputs) -> a function of tensors
   PackedFunc cost;      // (call) -> seconds, or None
@@ -68,9 +69,7 @@ class PythonBackend : public partition::Backend {
   bool one_call_per_region() const override { return parts().one_call_per_region; }
 
   partition::Verdict supports(const relay::CallNode& call) const override {
-    const Value answer = parts().methods.supports(ref(&call));
-    if (answer.is_none()) return {};
-    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = answer.as<std::string>()};
+    return partition::read_answer(parts().methods.supports(ref(&call)), source_of("supports"));
   }
 
   double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
@@ -104,8 +103,8 @@ class PythonBackend : public partition::Backend {
     for (const Expr& input : node.inputs) inputs.push_back(Value(input->checked_type()));
     for (const TensorType& type : node.results) results.push_back(type ? Value(type) : Value());
     const Value answer = claim(node.op, node.opset, Bytes{node.bytes}, inputs, results);
-    if (answer.is<std::string>()) return Refusal{HR_REASON_OP_UNSUPPORTED, answer.as<std::string>()};
-    return answer.as<Array<TensorType>>().to_vector();
+    if (answer.is<Array<TensorType>>()) return answer.as<Array<TensorType>>().to_vector();
+    return refusal_of(answer, "claim");
   }
 
   // Regions with the same bytes have one module.
@@ -127,13 +126,21 @@ class PythonBackend : public partition::Backend {
       if (is_bytes(answer.raw())) {
         codes.emplace_back(RegionCode{.module = modules.at(answer.as<Bytes>().data)});
       } else {
-        codes.emplace_back(Refusal{HR_REASON_OP_UNSUPPORTED, answer.as<std::string>()});
+        codes.emplace_back(refusal_of(answer, "compile"));
       }
     }
     return codes;
   }
 
  private:
+  std::string source_of(std::string_view method) const { return fmt::format("the backend '{}': {}", name_, method); }
+
+  Refusal refusal_of(const Value& answer, std::string_view method) const {
+    partition::Verdict verdict = partition::read_answer(answer, source_of(method));
+    HEADRACE_CHECK(!verdict.ok(), "{} of the backend '{}' accepts and gives nothing", method, name_);
+    return {verdict.reason, std::move(verdict.message)};
+  }
+
   static uint32_t num_tensors(const Type& type) {
     const auto* tuple = type.as<TupleTypeNode>();
     if (tuple == nullptr) return 1;
@@ -315,3 +322,6 @@ void bind_backends(nb::module_& m) {
 }
 
 }  // namespace headrace::python
+  m.def(
+      "refusal_reason", [](const std::string& name) { return static_cast<int>(partition::read_refusal_reason(name)); },
+      nb::arg("name"), "The number of a reason why a backend takes no call; UserError for other names.");

@@ -226,6 +226,58 @@ def @main(%x: Tensor[(4), float32]) {
     assert placed(report(capfd, "explain", str(path), "--plan", saved)) == by_hand
 
 
+def test_refusals_have_their_reason(program, capfd):
+    refusal = hr.backend.Refusal("DTYPE_UNSUPPORTED", "is no float16")
+    pair = is_op("tanh")(is_op("exp")(wildcard()))
+    cast = "cast the tensors to a dtype that the backend takes, or name another backend"
+    for name, members in (
+        ("coded_supports", {"supports": lambda self, call: refusal}),
+        ("coded_check", {"patterns": lambda self: [("coded_check.pair", pair, lambda root: refusal)]}),
+        ("coded_attribute", {}),
+    ):
+        made(name, **members)
+        if name == "coded_attribute":
+            relay.op.contrib.register_extern_op("tanh", name, lambda call: refusal)
+        row = row_of(report(capfd, "explain", program, "--backends", name), "tanh")
+        assert (row["reason_name"], row["remedy"]) == ("DTYPE_UNSUPPORTED", cast), name
+        assert row["message"].endswith("is no float16")
+    relay.op.get("tanh").reset_attr("target.coded_attribute")
+
+
+def test_a_region_that_is_refused_has_its_reason(program, tmp_path, capfd):
+    refusal = hr.backend.Refusal("SHAPE_UNSUPPORTED", "it is too large")
+    made("coded_compile", supports=takes("tanh"), compile=lambda self, regions, options: [refusal])
+    path = str(tmp_path / "refused.so")
+    hr.compile(program, backends=["coded_compile"], output=path)
+    row = row_of(report(capfd, "inspect", path)["programs"][0], "tanh")
+    assert row["reason_name"] == "SHAPE_UNSUPPORTED"
+    assert row["message"].endswith("it is too large")
+
+
+def test_what_a_refusal_may_say():
+    with pytest.raises(hr.UserError, match=r"'FUSE_DEPTH' is not a reason .*; the reasons are OP_UNSUPPORTED, .*BAD_M"):
+        hr.backend.Refusal("FUSE_DEPTH", "no")
+    for wrong in ((22, "no"), ("OP_UNSUPPORTED", None)):
+        with pytest.raises(hr.UserError, match=r"Refusal: .*expected a str"):
+            hr.backend.Refusal(*wrong)
+    assert not hr.backend.Refusal("OP_UNSUPPORTED", "no")
+
+
+def test_a_check_that_refuses_leaves_a_smaller_match(program, capfd):
+    pattern = is_op("negative")(is_op("tanh")(wildcard()) | wildcard())
+    seen = []
+
+    def check(root):
+        seen.append(type(root.args[0]).__name__)
+        return seen[-1] == "Var" or "takes no tanh"
+
+    name = made("smaller_match", patterns=lambda self: [("smaller_match.one", pattern, check)])
+    shown = report(capfd, "explain", program, "--backends", name)
+    assert seen == ["Call", "Var"] * (len(seen) // 2)
+    assert row_of(shown, "negative")["backend"] == name
+    assert "takes no tanh" in row_of(shown, "tanh")["message"]
+
+
 def test_why_not_on_the_other_backends(program, capfd):
     made("why_first", supports=takes("exp", "tanh"))
     made("why_second", supports=lambda self, call: call.op.name == "exp" or "it has no such table")

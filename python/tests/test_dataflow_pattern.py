@@ -749,6 +749,30 @@ def test_a_check_decides():
     assert pattern.partition(other, check=is_nchw).same_as(other)
 
 
+def test_a_check_that_says_why_not_refuses():
+    x = relay.var("x", shape=(4,))
+    expr = relay.nn.relu(relay.exp(x))
+    pattern = is_op("nn.relu")(is_op("exp")(wildcard()))
+    refusal = hr.backend.Refusal("SHAPE_UNSUPPORTED", "it is too small")
+    for answer, is_taken in (
+        (True, True),
+        (1, True),
+        (np.True_, True),
+        ([0], True),
+        (False, False),
+        (0, False),
+        (None, False),
+        ("it is too small", False),
+        ("", False),
+        (refusal, False),
+    ):
+        split = pattern.partition(expr, {"Composite": "mine.pair"}, check=lambda root, answer=answer: answer)
+        assert ("Composite" in str(split)) is is_taken, answer
+        table = [("mine.pair", pattern, lambda root, answer=answer: answer)]
+        merged = relay.transform.MergeComposite(table)(hr.IRModule.from_expr(relay.Function([x], expr)))
+        assert ("Composite" in str(merged)) is is_taken, answer
+
+
 def test_a_check_sees_types():
     pattern = is_op("nn.relu")(any_conv())
     for batch, count in ((1, 1), (2, 0)):

@@ -92,7 +92,7 @@ class Patterned : public partition::Backend {
   explicit Patterned(std::string name) : name_(std::move(name)) {
     const std::string text = fmt::format("{{ {}.sum: add(exp(_), _) }}", name_);
     table_ = partition::read_table(Value(text));
-    table_[0].accepts = [](const relay::PatternGroup& group) {
+    table_[0].accepts = [](const relay::PatternGroup& group, const Expr&) {
       return as_shape(group.root->checked_type().as<TensorTypeNode>()->shape)->at(0) > 1;
     };
   }

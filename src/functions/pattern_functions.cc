@@ -1,6 +1,7 @@
 // Dataflow patterns: matching, rewriting, splitting, and their text form.
 #include "functions/register_functions.h"
 #include "object/function.h"
+#include "partition/verdict.h"
 #include "relay/patterns/matcher.h"
 #include "relay/patterns/partition.h"
 #include "relay/patterns/pattern_text.h"
@@ -40,10 +41,8 @@ Expr partition(const DFPattern& pattern, const Expr& expr, const DictAttrs& attr
                const std::optional<PackedFunc>& check) {
   relay::GroupOptions options;
   if (check) {
-    options.check = [check](const Expr& root) {
-      const Value answer = (*check)(root);
-      if (!answer.is<bool>()) throw_user_error("partition: check gave {}, expected a bool", kind_name(answer.raw()));
-      return answer.as<bool>();
+    options.accepts = [check](const relay::PatternGroup&, const Expr& shown) {
+      return partition::read_answer((*check)(shown), "partition: check").ok();
     };
   }
   return relay::partition_pattern(pattern, expr, attrs, options);

@@ -2,12 +2,10 @@
 
 #include <deque>
 
-#include "object/repr.h"
 #include "partition/annotations.h"
-#include "partition/backend.h"
+#include "partition/regions.h"
 #include "partition/rewrite_functions.h"
-#include "relay/function_attrs.h"
-#include "relay/op_keys.h"
+#include "partition/support.h"
 
 namespace headrace::partition {
 
@@ -15,52 +13,6 @@ using relay::CallNode;
 using relay::FunctionNode;
 
 namespace {
-
-// A compiler of the list, with the attribute that says which calls it supports, and the backend of that name, which
-// says so for ops without the attribute.
-struct CheckedCompiler {
-  explicit CheckedCompiler(const std::string& name)
-      : compiler(name), attr(target_attr(name)), backend(find_backend(name)) {}
-  const std::string compiler, attr;
-  const OpKey<Value> key{attr};
-  const std::shared_ptr<const Backend> backend;
-};
-
-Verdict op_support(const OpNode& op, const CallNode& call, const CheckedCompiler& target) {
-  const Verdict no{.reason = HR_REASON_OP_UNSUPPORTED};
-  const std::string& attr = target.attr;
-  const Value* value = op.find(target.key);
-  if (relay::is_stateful(op)) return no;
-  if (value == nullptr) return target.backend != nullptr ? target.backend->supports(call) : no;
-  if (value->is_none()) return no;
-  if (!value->is<PackedFunc>())
-    throw_user_error("the attribute '{}' of op '{}' is {}; it is a function that says whether a call is supported",
-                     attr, op.name, repr(*value));
-  const Value answer = value->as<PackedFunc>()(ref(&call));
-  if (answer.is_none()) return no;
-  if (answer.is<bool>()) return CheckAnswer(answer.as<bool>());
-  if (answer.is<int64_t>()) return CheckAnswer(answer.as<int64_t>() != 0);
-  if (answer.is<std::string>()) return {.reason = HR_REASON_OP_UNSUPPORTED, .message = answer.as<std::string>()};
-  throw_user_error(
-      "the attribute '{}' of op '{}' gave {} for a call; it gives True or False, or a string that says "
-      "why not",
-      attr, op.name, repr(answer));
-}
-
-std::string composite_prefix(const Expr& callee) {
-  const auto* function = callee.as<FunctionNode>();
-  const auto name = function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
-  if (!name || !name->is<std::string>()) return "";
-  const auto text = name->as<std::string>();
-  const size_t dot = text.find('.');
-  return dot == std::string::npos ? "" : text.substr(0, dot);
-}
-
-Verdict support_by(const CheckedCompiler& target, const CallNode& call) {
-  if (const OpNode* op = call.as_op()) return op_support(*op, call, target);
-  return CheckAnswer(own_name(composite_prefix(call.op)) == own_name(target.compiler) &&
-                     region_fault(ref(&call)).empty());
-}
 
 // Decides for each node of one body.
 class Annotator {
@@ -98,7 +50,7 @@ class Annotator {
     if (call == nullptr) return options_.include_non_call_ops ? common_compiler(node) : "";
     if (call->op.is<relay::VarNode>() && !options_.include_non_call_ops) return "";
     for (const CheckedCompiler& target : targets_) {
-      if (support_by(target, *call).ok()) return target.compiler;
+      if (target.verdict_of(*call).ok()) return target.name();
     }
     return kDefaultCompiler;
   }
@@ -124,23 +76,6 @@ class Annotator {
 };
 
 }  // namespace
-
-std::string target_attr(const std::string& compiler) {
-  if (compiler.empty() || compiler == kDefaultCompiler)
-    throw_user_error("'{}' names no compiler; AnnotateTarget takes names such as \"dnnl\"", compiler);
-  return "target." + compiler;
-}
-
-void set_target_check(const Op& op, const std::string& compiler, const TargetCheckFn& check) {
-  op->set(OpKey<Value>{target_attr(compiler)}, Value(make_packed([check](const Expr& call) {
-            const Verdict verdict = check(*call.as<CallNode>());
-            return verdict.ok() || verdict.message.empty() ? Value(verdict.ok()) : Value(verdict.message);
-          })));
-}
-
-Verdict support_of(const CallNode& call, const std::string& compiler) {
-  return support_by(CheckedCompiler(compiler), call);
-}
 
 IRModule annotate_target(const IRModule& module, const AnnotateOptions& options) {
   if (options.targets.empty()) return module;

@@ -160,10 +160,9 @@ TEST(AnnotateTarget, ReportsWrongOptionsAndChecks) {
   EXPECT_EQ(kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("wrong")); }),
             "the attribute 'target.wrong' of op 'sinh' is 3; it is a function that says whether a call is supported");
   op->set(OpKey<Value>{"target.wrong"}, Value(make_packed([](const Expr&) { return 0.5; })));
-  EXPECT_EQ(
-      kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("wrong")); }),
-      "the attribute 'target.wrong' of op 'sinh' gave 0.5 for a call; it gives True or False, or a string that says "
-      "why not");
+  EXPECT_EQ(kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("wrong")); }),
+            "the attribute 'target.wrong' of op 'sinh' gave 0.5; it must give True or False, or a string that says why "
+            "not");
   op->erase("target.wrong");
 }
 
@@ -171,14 +170,20 @@ TEST(AnnotateTarget, ChecksGiveReasons) {
   const Op op = get_op("sinh");
   const IRModule module = relay::infer_type(read_program(std::string(kXY) + "sinh(%x) }"));
   const Expr call = module->lookup("main").cast<relay::FunctionNode>()->body;
+  const auto verdict = [&] { return CheckedCompiler("choosy").verdict_of(*call.as<relay::CallNode>()); };
+  EXPECT_EQ(verdict().message, "has no attribute target.choosy that says so");
   set_target_check(op, "choosy", [](const relay::CallNode&) {
     return Verdict{.reason = HR_REASON_SHAPE_UNSUPPORTED, .message = "the tensor is too small"};
   });
-  EXPECT_EQ(support_of(*call.as<relay::CallNode>(), "choosy").message, "the tensor is too small");
+  EXPECT_EQ(verdict().message, "the tensor is too small");
+  EXPECT_EQ(verdict().reason, HR_REASON_SHAPE_UNSUPPORTED);
   set_target_check(op, "choosy", [](const relay::CallNode&) { return Verdict(); });
-  EXPECT_TRUE(support_of(*call.as<relay::CallNode>(), "choosy").ok());
+  EXPECT_TRUE(verdict().ok());
+  set_target_check(op, "choosy", [](const relay::CallNode&) { return false; });
+  EXPECT_EQ(verdict().message, "the op's attribute target.choosy says no to this call");
   op->set(OpKey<Value>{"target.choosy"}, Value(make_packed([](const Expr&) { return std::string("it is odd"); })));
-  EXPECT_EQ(support_of(*call.as<relay::CallNode>(), "choosy").message, "it is odd");
+  EXPECT_EQ(verdict().message, "it is odd");
+  EXPECT_EQ(verdict().reason, HR_REASON_OP_UNSUPPORTED);
   op->erase("target.choosy");
 }
 

@@ -51,11 +51,9 @@ bool merge_pattern(relay::TypedModule& typed, const CompositePattern& entry, Bod
   const relay::PatternIndex pattern(entry.pattern);
   const relay::GroupOptions options{
       .enter = [](const Expr& function) { return relay::is_entered(function); },
-      .check =
-          entry.check ? [&](const Expr& root) { return entry.check(root).ok(); } : std::function<bool(const Expr&)>(),
       .accepts =
-          [&](const relay::PatternGroup& group) {
-            return keeps_types(group, typed) && (!entry.accepts || entry.accepts(group).ok());
+          [&](const relay::PatternGroup& group, const Expr& shown) {
+            return keeps_types(group, typed) && (!entry.accepts || entry.accepts(group, shown).ok());
           },
   };
   const DictAttrs attrs{{relay::kComposite, Value(entry.name)}};
@@ -76,19 +74,15 @@ bool merge_pattern(relay::TypedModule& typed, const CompositePattern& entry, Bod
 
 // Throws for an entry of a table.
 [[noreturn]] void throw_wrong_entry(size_t index, std::string_view what) {
-  throw_user_error("MergeComposite: entry {} of the pattern table {}; it is (name, pattern) or (name, pattern, check)",
-                   index, what);
+  throw_user_error("entry {} of the pattern table {}; it is (name, pattern) or (name, pattern, check)", index, what);
 }
 
-std::function<CheckAnswer(const Expr&)> read_check(const Value& value, const std::string& name) {
+std::function<CheckAnswer(const relay::PatternGroup&, const Expr&)> read_check(const Value& value,
+                                                                               const std::string& name) {
   if (value.is_none()) return {};
-  return [check = value.as<PackedFunc>(), name](const Expr& root) -> CheckAnswer {
-    const Value answer = check(root);
-    if (answer.is<bool>()) return answer.as<bool>();
-    if (answer.is<std::string>())
-      return Verdict{.reason = HR_REASON_OP_UNSUPPORTED, .message = answer.as<std::string>()};
-    throw_user_error("the check of the pattern '{}' gave {}, expected a bool, or a string that says why not", name,
-                     kind_name(answer.raw()));
+  const std::string source = fmt::format("the check of the pattern '{}'", name);
+  return [check = value.as<PackedFunc>(), source](const relay::PatternGroup&, const Expr& shown) -> CheckAnswer {
+    return read_answer(check(shown), source);
   };
 }
 
@@ -109,27 +103,10 @@ CompositePattern read_entry(const Value& value, size_t index) {
   if (items.size() == 3) {
     if (!items[2].is<PackedFunc>())
       throw_wrong_entry(index, fmt::format("has a {} for its check", kind_name(items[2].raw())));
-    entry.check = read_check(items[2], entry.name);
+    entry.accepts = read_check(items[2], entry.name);
   }
   return entry;
 }
-
-// A table of one run of the pass.
-class ReadTable {
- public:
-  explicit ReadTable(const Value& value) : entries_(read_table(value)) {}
-  ReadTable(const ReadTable&) = delete;
-  ReadTable& operator=(const ReadTable&) = delete;
-  ~ReadTable() {
-    for (const CompositePattern& entry : entries_) {
-      if (entry.is_read) relay::release_recursions(entry.pattern);
-    }
-  }
-  const std::vector<CompositePattern>& entries() const { return entries_; }
-
- private:
-  std::vector<CompositePattern> entries_;
-};
 
 bool is_table(const RawValue& raw) {
   return ValueTraits<std::string>::matches(raw) || raw.type_index == type_index::kArray;
@@ -158,6 +135,14 @@ std::vector<CompositePattern> read_table(const Value& value) {
   return table;
 }
 
+PatternTable::PatternTable(const Value& value) : entries_(read_table(value)) {}
+
+PatternTable::~PatternTable() {
+  for (const CompositePattern& entry : entries_) {
+    if (entry.is_read) relay::release_recursions(entry.pattern);
+  }
+}
+
 pass::Pass merging_composites() {
   pass::ConfigKey option{
       .name = kTableOption,
@@ -165,7 +150,7 @@ pass::Pass merging_composites() {
       .doc = "pairs of a name and a pattern, perhaps with a check, the first of the highest priority; or a text",
       .accepts = &is_table,
       .default_text = {},
-      .check = [](const Value& value) { ReadTable{value}; },
+      .check = [](const Value& value) { PatternTable{value}; },
   };
   return {{.name = "MergeComposite",
            .opt_level = 0,
@@ -173,7 +158,7 @@ pass::Pass merging_composites() {
            .options = {std::move(option)}},
           [](const IRModule& module, const pass::PassContext& context) {
             const auto table = context.option<Value>("relay.MergeComposite.pattern_table");
-            return table ? merge_composite(module, ReadTable(*table).entries()) : module;
+            return table ? merge_composite(module, PatternTable(*table).entries()) : module;
           }};
 }
 

@@ -36,10 +36,9 @@ namespace headrace::partition {
 struct CompositePattern {
   std::string name;  // name of the function: "onednn.conv_relu"
   relay::DFPattern pattern;
-  // Asked for each match, a typed expression that is the root of the piece; null: all are taken.
-  std::function<CheckAnswer(const Expr& root)> check = {};
-  // Asked before `check`, with all parts of the match, which have types; null: all are taken.
-  std::function<CheckAnswer(const relay::PatternGroup& group)> accepts = {};
+  // Asked for each match, whose parts have types; null: all are taken. `shown` is the match as checks of users see it
+  // (relay::GroupOptions::accepts).
+  std::function<CheckAnswer(const relay::PatternGroup& group, const Expr& shown)> accepts = {};
   bool is_read = false;  // read from text: its reader frees it (relay::release_recursions)
 };
 
@@ -48,9 +47,23 @@ struct CompositePattern {
 IRModule merge_composite(const IRModule& module, std::span<const CompositePattern> table);
 
 // Reads a table from the value of the pass's option: the text form of a table, or a list of [name, pattern] and
-// [name, pattern, check], where a pattern is a node or a text and a check is a function of an expression that gives a
-// bool, or a string: why the match is not taken. UserError that names the entry that is none of these.
+// [name, pattern, check], where a pattern is a node or a text and a check is a function of an expression that gives an
+// answer (partition/verdict.h). UserError that names the entry that is none of these.
 std::vector<CompositePattern> read_table(const Value& value);
+
+// A table that was read, and whose patterns are freed with it.
+class PatternTable {
+ public:
+  // UserError as read_table.
+  explicit PatternTable(const Value& value);
+  PatternTable(const PatternTable&) = delete;
+  PatternTable& operator=(const PatternTable&) = delete;
+  ~PatternTable();
+  const std::vector<CompositePattern>& entries() const { return entries_; }
+
+ private:
+  std::vector<CompositePattern> entries_;
+};
 
 // Makes the pass, whose option "pattern_table" is the table; without it the pass changes nothing.
 pass::Pass merging_composites();

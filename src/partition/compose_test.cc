@@ -6,6 +6,7 @@
 #include "driver/all_passes.h"
 #include "driver/register_all.h"
 #include "kit/options.h"
+#include "partition/instances.h"
 #include "pass/config.h"
 #include "passes/tests/random_programs.h"
 #include "relay/function_attrs.h"
@@ -64,13 +65,57 @@ TEST(MergeComposite, ARefusedMatchLeavesItsPartsToOthers) {
   const IRModule module = passes::read("def @main(%x: Tensor[(2), float32]) { tanh(exp(%x)) }");
   OwnedTable table = table_of("{ pair: { %0 = exp(_); %0 or tanh(%0) }, later: tanh(_) }");
   std::vector<std::string> asked;
-  table.entries[0].check = [&](const Expr& root) {
+  table.entries[0].accepts = [&](const relay::PatternGroup&, const Expr& root) {
     asked.push_back(root.as<relay::CallNode>()->as_op()->name);
     EXPECT_TRUE(root->has_checked_type());
     return asked.back() == "exp";
   };
   EXPECT_EQ(composites_in(merge_composite(module, table)), (Names{"later", "pair"}));
   EXPECT_EQ(asked, (Names{"tanh", "exp"}));
+}
+
+// Takes nn.relu alone, by a pattern that also matches it with an operand.
+class SmallMatches : public Backend {
+ public:
+  SmallMatches() : table_(table_of("{ small.relu: nn.relu(tanh(_) or _) }")) {
+    table_.entries[0].accepts = [this](const relay::PatternGroup& group, const Expr& shown) -> CheckAnswer {
+      const Expr operand = shown.as<relay::CallNode>()->args[0];
+      asked.push_back(fmt::format("{} parts, {}", group.parts.size(), operand.is<relay::VarNode>() ? "alone" : "more"));
+      if (operand.is<relay::VarNode>()) return true;
+      return Verdict{.reason = HR_REASON_SHAPE_UNSUPPORTED, .message = "is too much"};
+    };
+  }
+  std::string_view name() const override { return "small"; }
+  std::span<const CompositePattern> patterns() const override { return table_; }
+  Verdict supports(const relay::CallNode&) const override { return {.reason = HR_REASON_OP_UNSUPPORTED}; }
+  std::vector<Expected<RegionCode>> compile(const RegionRequest&) const override { return {}; }
+
+  mutable std::vector<std::string> asked;
+
+ private:
+  OwnedTable table_;
+};
+
+// Three ways to the matches of a backend: MergeComposite, a list of backends, the search for all instances.
+TEST(MergeComposite, ARefusedMatchLeavesASmallerOneToBackendsToo) {
+  const auto backend = std::make_shared<SmallMatches>();
+  const IRModule module = relay::infer_type(passes::read("def @main(%x: Tensor[(2), float32]) { nn.relu(tanh(%x)) }"));
+  const std::vector<std::string> both{"4 parts, more", "2 parts, alone"};
+  const auto expect_small = [&](const IRModule& after) {
+    EXPECT_EQ(composites_in(after), (Names{"small.relu"}));
+    const Expr body = passes::main_of(after).body;
+    EXPECT_EQ(body.as<relay::CallNode>()->args[0].as<relay::CallNode>()->as_op()->name, "tanh");
+    EXPECT_EQ(backend->asked, both);
+    backend->asked.clear();
+  };
+  expect_small(merge_composite(module, backend->patterns()));
+  PatternRefusals refusals;
+  expect_small(compose(module, {backend}, &refusals));
+  const auto& tanh = *passes::main_of(module).body.as<relay::CallNode>()->args[0].as<relay::CallNode>();
+  EXPECT_EQ(refusals.of(tanh, "small").reason, HR_REASON_SHAPE_UNSUPPORTED);
+  const InstanceSet instances = find_instances(module, {backend});
+  ASSERT_EQ(instances.all.size(), 1u);
+  EXPECT_EQ(instances.all[0].parts.size(), 1u);
 }
 
 TEST(MergeComposite, EffectsKeepTheirOrder) {

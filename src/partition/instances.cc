@@ -101,16 +101,11 @@ class Finder {
   void add_matches(const Backend& backend) {
     for (CompositePattern entry : backend.patterns()) {
       std::vector<relay::PatternGroup> groups;
-      std::set<const Object*> roots;
-      const auto taken = [&, accepts = entry.accepts, check = entry.check](const relay::PatternGroup& group) {
-        // As find_groups asks: a further match at a place is shown by itself.
-        const Expr shown = roots.insert(group.root.object()).second ? group.root : relay::piece_of(group);
-        if ((!accepts || accepts(group).ok()) && (!check || check(shown).ok())) groups.push_back(group);
+      const std::string name = entry.name;
+      entry.accepts = [&, accepts = entry.accepts](const relay::PatternGroup& group, const Expr& shown) {
+        if (!accepts || accepts(group, shown).ok()) groups.push_back(group);
         return false;
       };
-      const std::string name = entry.name;
-      entry.accepts = taken;
-      entry.check = {};
       merge_composite(set_.module, std::span(&entry, 1));
       for (const relay::PatternGroup& group : groups) add_group(group, name);
     }

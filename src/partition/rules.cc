@@ -1,8 +1,6 @@
 #include "partition/rules.h"
 
-#include "partition/annotate.h"
 #include "partition/decider.h"
-#include "partition/regions.h"
 
 namespace headrace::partition {
 
@@ -11,10 +9,9 @@ using relay::CallNode;
 namespace {
 
 // Asks an entry about a match, and keeps what it refuses.
-bool is_accepted(const CompositePattern& entry, const relay::PatternGroup& group, const std::string& backend,
-                 PatternRefusals* refusals) {
-  Verdict verdict = entry.accepts ? entry.accepts(group) : Verdict();
-  if (verdict.ok() && entry.check) verdict = entry.check(group.root);
+bool is_accepted(const CompositePattern& entry, const relay::PatternGroup& group, const Expr& shown,
+                 const std::string& backend, PatternRefusals* refusals) {
+  const Verdict verdict = entry.accepts ? entry.accepts(group, shown) : Verdict();
   if (verdict.ok() || refusals == nullptr) return verdict.ok();
   for (const Expr& part : group.parts) {
     const auto* call = part.as<CallNode>();
@@ -36,13 +33,12 @@ IRModule compose(const IRModule& module, const Backends& backends, PatternRefusa
                                              [&](const auto& backend) { return verdict_of(*backend, *call).ok(); });
     };
     for (const CompositePattern& entry : backends[i]->patterns()) {
-      const auto accepts = [is_free, &entry, refusals,
-                            name = std::string(backends[i]->name())](const relay::PatternGroup& group) {
+      const auto accepts = [is_free, &entry, refusals, name = std::string(backends[i]->name())](
+                               const relay::PatternGroup& group, const Expr& shown) {
         return std::all_of(group.parts.begin(), group.parts.end(), is_free) &&
-               is_accepted(entry, group, name, refusals);
+               is_accepted(entry, group, shown, name, refusals);
       };
-      table.push_back(
-          {.name = entry.name, .pattern = entry.pattern, .check = {}, .accepts = accepts, .is_read = entry.is_read});
+      table.push_back({.name = entry.name, .pattern = entry.pattern, .accepts = accepts, .is_read = entry.is_read});
     }
   }
   return table.empty() ? module : merge_composite(module, table);
@@ -54,19 +50,6 @@ std::set<std::string> one_call_backends(const Backends& backends) {
     if (backend->one_call_per_region()) names.emplace(backend->name());
   }
   return names;
-}
-
-Verdict verdict_of(const Backend& backend, const CallNode& call) {
-  const std::string name(backend.name());
-  const OpNode* op = call.as_op();
-  if (op != nullptr && relay::is_stateful(*op))
-    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "an op with effects is never given to a backend"};
-  if (op != nullptr && op->find_any(target_attr(name)) == nullptr) return backend.supports(call);
-  Verdict verdict = support_of(call, name);
-  if (verdict.ok() || !verdict.message.empty()) return verdict;
-  verdict.message = op == nullptr ? "it is a composite of another backend"
-                                  : fmt::format("the op's attribute {} says no to this call", target_attr(name));
-  return verdict;
 }
 
 Verdict why_native(const Backends& backends, const CallNode& call, const PatternRefusals& refusals) {

@@ -9,6 +9,7 @@
 
 #include "partition/backend.h"
 #include "partition/pattern_refusals.h"
+#include "partition/support.h"
 
 namespace headrace::partition {
 
@@ -21,11 +22,6 @@ IRModule compose(const IRModule& module, const Backends& backends, PatternRefusa
 
 // Returns the names of those whose regions have one call each.
 std::set<std::string> one_call_backends(const Backends& backends);
-
-// Returns whether the backend takes a call of an op or of a composite function, and why not. The attribute target.NAME
-// of an op, if it has one, decides instead of the backend; a composite function is of the backend that its name begins
-// with.
-Verdict verdict_of(const Backend& backend, const relay::CallNode& call);
 
 // Returns the sentence that says why no backend of the list takes a call, with the reason of the first. `refusals`: of
 // matches of their patterns.

@@ -29,7 +29,8 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core, _node, _public
+from headrace import _answers, _arguments, _core, _node, _public
+from headrace._answers import Refusal
 from headrace._core import DiagnosticError, MissingError, UserError
 from headrace.backend import _kit
 from headrace.backend._kit import CaseReport, Finding
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[str, Sequence[np.ndarray], Sequence[np.ndarray]], None]
 
-__all__ = ["Backend", "CaseReport", "Finding", "OnnxNode", "Region", "check", "find", "names", "register"]
+__all__ = ["Backend", "CaseReport", "Finding", "OnnxNode", "Refusal", "Region", "check", "find", "names", "register"]
 
 _GROUP = "headrace.backends"
 _OWN = {
@@ -96,7 +97,7 @@ class Backend:
     one_call_per_region: bool = False
     """Whether each call, or each match of a pattern, is a region of its own: for what computes one at a time."""
 
-    def supports(self, call: Any) -> bool | str:
+    def supports(self, call: Any) -> bool | str | Refusal:
         """Says whether the backend computes a typed call of an op.
 
         Parameters
@@ -106,9 +107,10 @@ class Backend:
 
         Returns
         -------
-        bool or str
-            True, or why not: the rest of a sentence that begins with the op. `headrace explain` shows it. False says
-            no without a reason, which the conformance kit finds fault with.
+        bool, str or Refusal
+            True, or why not: the rest of a sentence that begins with the op. `headrace explain` shows it. A `Refusal`
+            also has the reason's code, as Refusal("DTYPE_UNSUPPORTED", "its dtype is not float32"); a str alone means
+            OP_UNSUPPORTED. False says no without a reason, which the conformance kit finds fault with.
         """
         return "the backend does not compute this op by itself"
 
@@ -120,12 +122,12 @@ class Backend:
         list of tuple
             (name, pattern) or (name, pattern, check): the name begins with the backend's and a dot; the pattern is one
             of `relay.dataflow_pattern`, or its text; the check is a function of the matched expression that gives a
-            bool, or why not as a str, which `headrace explain` shows. What is matched comes to `compile` as a call of a
-            function with the attribute Composite, the name.
+            bool, or why not as a str or a Refusal, which `headrace explain` shows. What is matched comes to `compile`
+            as a call of a function with the attribute Composite, the name.
         """
         return []
 
-    def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:
+    def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str | Refusal]:
         """Compiles regions.
 
         Parameters
@@ -137,9 +139,9 @@ class Backend:
 
         Returns
         -------
-        list of bytes or str
-            For each region its code, which `load` reads; or a str, why the backend does not compile it: then the region
-            is compiled natively. Regions of equal bytes are loaded once.
+        list of bytes, str or Refusal
+            For each region its code, which `load` reads; or a str or a Refusal, why the backend does not compile it:
+            then the region is compiled natively. Regions of equal bytes are loaded once.
         """
         raise NotImplementedError("it has no method compile")
 
@@ -180,7 +182,7 @@ class Backend:
         """
         return False
 
-    def claim(self, node: OnnxNode) -> list[Any] | str:
+    def claim(self, node: OnnxNode) -> list[Any] | str | Refusal:
         """Says whether the backend computes a node of an ONNX model for which there is no op.
 
         A node that is claimed becomes a call of extern.onnx, which then comes to `supports` and `compile`. Without this
@@ -193,7 +195,7 @@ class Backend:
 
         Returns
         -------
-        list of relay.TensorType or str
+        list of relay.TensorType, str or Refusal
             The types of its results, with known sizes; or why not.
         """
         raise NotImplementedError
@@ -268,29 +270,27 @@ class _Checked:
                 )
         return [[name, pattern, *(self._check_of(name, one) for one in check)] for name, pattern, *check in table]
 
-    def _check_of(self, pattern: str, check: Any) -> Callable[[Any], bool | str]:
-        def checked(root: Any) -> bool | str:
-            answer = self._ask(f"the check of the pattern '{pattern}'", check, root, call=root)
-            if isinstance(answer, str):
-                return answer or False
-            if not _is_bool(answer):
-                raise self._wrong(f"the check of the pattern '{pattern}'", answer, "a bool, or why not as a str")
-            return bool(answer)
+    def _check_of(self, pattern: str, check: Any) -> Callable[[Any], bool | str | Refusal]:
+        moment = f"the check of the pattern '{pattern}'"
+
+        def checked(root: Any) -> bool | str | Refusal:
+            return self._answer(moment, self._ask(moment, check, root, call=root), "a bool, or why not as a str")
 
         if not callable(check):
             raise self._wrong(f"the pattern '{pattern}'", check, "a function of an expression as its check")
         return checked
 
-    def supports(self, call: Any) -> str | None:
-        """None, or why not."""
+    def supports(self, call: Any) -> bool | str | Refusal:
+        """True, or why not."""
         answer = self._ask("supports", self.backend.supports, call, call=call)
-        if isinstance(answer, str):
-            return answer or "it does not say why"
-        if not _is_bool(answer):
-            raise self._wrong("supports", answer, "True, False or a sentence")
-        return None if answer else "it does not say why"
+        return _said(self._answer("supports", answer, "True, False or a sentence"))
 
-    def compile(self, rows: Iterable[Any], options: Any) -> list[bytes | str]:
+    def _answer(self, moment: str, answer: Any, expected: str) -> bool | str | Refusal:
+        if not _answers.is_plain(answer):
+            raise self._wrong(moment, answer, expected)
+        return _answers.read_answer(answer)
+
+    def compile(self, rows: Iterable[Any], options: Any) -> list[bytes | str | Refusal]:
         """For each (name, function, module) its bytes, or why not."""
         regions = [Region(str(name), function, module) for name, function, module in rows]
         if not regions:
@@ -305,16 +305,17 @@ class _Checked:
                 f"{expected}"
             )
         for region, answer in zip(regions, answers, strict=True):
-            if not isinstance(answer, (bytes, bytearray, str)):
+            if not isinstance(answer, (bytes, bytearray, str, Refusal)):
                 raise self._wrong(f"compile of the region '{region.name}'", answer, expected)
-            if isinstance(answer, str) and not _is_utf8(answer):
+            text = answer.message if isinstance(answer, Refusal) else answer
+            if isinstance(text, str) and not _is_utf8(text):
                 raise UserError(
                     f"the backend '{self.name}': compile of the region '{region.name}' gave {answer!r}, which is not "
                     "text in UTF-8"
                 )
-        return [(answer or "it does not say why") if isinstance(answer, str) else bytes(answer) for answer in answers]
+        return [bytes(answer) if isinstance(answer, (bytes, bytearray)) else _said(answer) for answer in answers]
 
-    def _check_options(self, options: dict[str, Any]) -> list[bytes | str]:
+    def _check_options(self, options: dict[str, Any]) -> list[bytes | str | Refusal]:
         """Asks about options alone. A backend that fails otherwise expects regions, and tells when it gets some."""
         try:
             self.backend.compile([], options)
@@ -366,18 +367,17 @@ class _Checked:
     def accepts_version(self, recorded: str) -> str | None:
         """None, or why not."""
         answer = self._ask("accepts_version", self.backend.accepts_version, str(recorded))
-        if isinstance(answer, str):
-            return answer
-        if not _is_bool(answer):
-            raise self._wrong("accepts_version", answer, "True, False or a sentence")
-        return None if answer else ""
+        answer = self._answer("accepts_version", answer, "True, False or a sentence")
+        if isinstance(answer, Refusal):
+            return answer.message
+        return None if answer is True else answer or ""
 
     def claim(self, op: str, opset: int, message: bytes, inputs: Any, results: Any) -> Any:
         """The types of the results, or why not."""
         node = OnnxNode(str(op), int(opset), bytes(message), list(inputs), list(results))
         answer = self._ask("claim", self.backend.claim, node)
-        if isinstance(answer, str):
-            return answer or "it does not say why"
+        if isinstance(answer, (str, Refusal)):
+            return _said(answer)
         if not isinstance(answer, (list, tuple)) or not all(
             isinstance(one, _node.class_of("relay.TensorType")) for one in answer
         ):
@@ -449,8 +449,9 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _is_bool(answer: Any) -> bool:
-    return type(answer).__name__ in ("bool", "bool_")  # numpy has one of its own
+def _said(answer: Any) -> Any:
+    """The answer, whose "no" has a message."""
+    return "it does not say why" if answer is False or answer == "" else answer
 
 
 def register(backend: Backend, override: bool = False) -> None:

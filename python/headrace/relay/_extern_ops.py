@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _expr, _node, _public
+from headrace import _answers, _expr, _node, _public
 from headrace._core import UserError
 from headrace._op import register_op_attr
 
@@ -35,8 +35,8 @@ def register_pattern_table(compiler: str, table: Any = None) -> Any:
         The compiler.
     table : function or list, optional
         A function without arguments that gives the patterns, or the list itself: (name, pattern) or
-        (name, pattern, check), whose check gives True or False, or why not as a str. Without it, a decorator for such
-        a function is returned.
+        (name, pattern, check), whose check gives True or False, or why not as a str or a `headrace.backend.Refusal`.
+        Without it, a decorator for such a function is returned.
 
     Returns
     -------
@@ -81,8 +81,9 @@ def register_extern_op(op_name: str, compiler: str, check: Any = True) -> Any:
     compiler : str
         The compiler.
     check : bool or function
-        True: all calls, False: none. A function of the typed call gives True or False, or why not as a str, which
-        `headrace explain` shows; it may also be one of the attributes and the arguments.
+        True: all calls, False: none. A function of the typed call gives True or False, or why not as a str or a
+        `headrace.backend.Refusal`, which `headrace explain` shows; it may also be one of the attributes and the
+        arguments.
 
     Returns
     -------
@@ -130,7 +131,7 @@ def get_extern_op(compiler: str, op_name: str) -> Callable[[Any, Any], bool]:
 
 
 def _is_yes(answer: Any) -> bool:
-    return not isinstance(answer, str) and bool(answer)
+    return _answers.read_answer(answer) is True
 
 
 def find_checks(compiler: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headrace import _arguments, _core, _node, _public
+from headrace import _answers, _arguments, _core, _node, _public
 from headrace._ffi import api
 from headrace.ir import IRModule
 
@@ -589,14 +589,15 @@ def partition(
     attrs : dict of str to object, optional
         Attributes of the functions, which also have PartitionedFromPattern.
     check : function, optional
-        Says of a match whether it becomes a function.
+        Says of a match whether it becomes a function: True or False, or why not as a str; other values count by their
+        truth.
 
     Returns
     -------
     RelayExpr
         The expression itself when nothing matched.
     """
-    asked = None if check is None else lambda root: bool(check(root))
+    asked = None if check is None else lambda root: _answers.read_answer(check(root))
     return api("relay.dataflow_pattern.partition")(
         _pattern(pattern, "partition: pattern"),
         _arguments.expression(expr, "partition: expr"),

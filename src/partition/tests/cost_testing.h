@@ -297,8 +297,8 @@ inline IRModule with_matches(const IRModule& program, const Backends& backends, 
   std::vector<CompositePattern> table;
   for (const auto& backend : backends) {
     for (CompositePattern entry : backend->patterns()) {
-      entry.check = [&chosen, name = entry.name](const Expr& root) {
-        return chosen.contains({name, root->span->line});
+      entry.accepts = [&chosen, name = entry.name](const relay::PatternGroup& group, const Expr&) {
+        return chosen.contains({name, group.root->span->line});
       };
       table.push_back(std::move(entry));
     }
@@ -318,8 +318,8 @@ inline std::vector<MatchAt> matches_in(const IRModule& program, const Backends& 
   std::vector<MatchAt> matches;
   for (const auto& backend : backends) {
     for (CompositePattern entry : backend->patterns()) {
-      entry.check = [&matches, name = entry.name](const Expr& root) {
-        matches.emplace_back(name, root->span->line);
+      entry.accepts = [&matches, name = entry.name](const relay::PatternGroup& group, const Expr&) {
+        matches.emplace_back(name, group.root->span->line);
         return false;
       };
       merge_composite(program, std::span(&entry, 1));

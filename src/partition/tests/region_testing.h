@@ -10,6 +10,7 @@
 #include "kit/errors.h"
 #include "kit/golden.h"
 #include "partition/annotate.h"
+#include "partition/support.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/infer/result_types.h"
 

@@ -234,9 +234,8 @@ class GroupFinder {
 
   // Returns whether the match becomes a group.
   bool take(PatternGroup group, bool is_first) {
-    if (!is_valid(group) || (options_.accepts && !options_.accepts(group)) ||
-        (options_.check && !options_.check(is_first ? group.root : piece_of(group))))
-      return false;
+    if (!is_valid(group)) return false;
+    if (options_.accepts && !options_.accepts(group, is_first ? group.root : piece_of(group))) return false;
     for (const Expr& part : group.parts) {
       if (counts(part)) taken_[static_cast<size_t>(graph_.id_of(part))] = true;
     }

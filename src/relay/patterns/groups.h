@@ -5,7 +5,7 @@
 // - a part of it other than the root is used outside, by an expression whose own result does not only flow into the
 //   root. (An expression that does only flow into the root may use a part: the part is then computed twice.)
 // - it has an effect inside: a reference, or a stateful op, which would happen at another time,
-// - the caller's check refuses it. Nodes of a refused match are free for smaller matches.
+// - the caller refuses it. Nodes of a refused match are free for smaller matches.
 // Where a match does not become a group, the place is tried with the other alternatives and without the optional parts
 // of the pattern, the latest first, within a bounded number of tries.
 //
@@ -34,11 +34,10 @@ struct PatternGroup {
 struct GroupOptions {
   // Whether to look for matches inside a function literal; null: in all but those with PartitionedFromPattern.
   std::function<bool(const Expr& function)> enter = {};
-  // Asked for each match that can become a group; null: all may. It gets the root in the program for the first match at
-  // a place. For a further match there it gets the group by itself (piece_of).
-  std::function<bool(const Expr& root)> check = {};
-  // Asked before `check` for each match that can become a group; null: all may.
-  std::function<bool(const PatternGroup& group)> accepts = {};
+  // Asked for each match that can become a group; null: all may. `shown` is the match for a caller that reads it from
+  // its root: the root in the program for the first match at a place, and for a further match there the group by itself
+  // (piece_of), which has a variable where the first match went on.
+  std::function<bool(const PatternGroup& group, const Expr& shown)> accepts = {};
   // Whether a match that computes nothing counts: a variable, a constant, an op by itself.
   bool takes_leaves = false;
 };
@@ -46,8 +45,8 @@ struct GroupOptions {
 // The attribute of functions made from groups: the ops that were matched, "nn.conv2d_add_".
 inline constexpr const char* kPartitionedFromPattern = "PartitionedFromPattern";
 
-// Returns the groups in the order in which they were found. Linear in the graph where matches are small. Whatever the
-// check throws passes through; UserError as Matcher::match.
+// Returns the groups in the order in which they were found. Linear in the graph where matches are small. Whatever
+// `accepts` throws passes through; UserError as Matcher::match.
 std::vector<PatternGroup> find_groups(const PatternIndex& pattern, const ExprIndex& graph,
                                       const GroupOptions& options = {});
 

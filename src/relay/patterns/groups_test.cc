@@ -43,12 +43,12 @@ Found find(const std::string& pattern_text, const std::string& body, const Texts
   const PatternIndex index(pattern);
   const ExprIndex graph(root);
   Found found;
-  const auto check = [&](const Expr& asked) {
+  const auto accepts = [&](const PatternGroup&, const Expr& asked) {
     EXPECT_TRUE(asked->has_checked_type());
     found.asked.push_back(words_of(asked));
     return std::find(refuses.begin(), refuses.end(), found.asked.back()) == refuses.end();
   };
-  for (const PatternGroup& group : find_groups(index, graph, {.check = check})) {
+  for (const PatternGroup& group : find_groups(index, graph, {.accepts = accepts})) {
     std::string words;
     for (const Expr& part : group.parts) {
       if (const auto* call = part.as<CallNode>()) words += call->as_op()->name + " ";
@@ -115,7 +115,8 @@ TEST(FurtherWays, PlacesThatAreRefusedAtAllAreTriedABoundedNumberOfTimes) {
                         ->body;
   const PatternIndex index(parse_pattern(pattern));
   int asked = 0;
-  EXPECT_TRUE(find_groups(index, ExprIndex(root), {.check = [&](const Expr&) { return ++asked < 0; }}).empty());
+  const auto refuse = [&](const PatternGroup&, const Expr&) { return ++asked < 0; };
+  EXPECT_TRUE(find_groups(index, ExprIndex(root), {.accepts = refuse}).empty());
   EXPECT_EQ(asked, 33);
 }
 
@@ -126,7 +127,8 @@ TEST(FurtherWays, LongProgramsTakeLinearTime) {
   const PatternIndex index(parse_pattern("tanh(exp(tanh(_) or _) or _) or exp(tanh(_) or _)"));
   const ExprIndex graph(at);
   int asked = 0;
-  EXPECT_TRUE(find_groups(index, graph, {.check = [&](const Expr&) { return ++asked < 0; }}).empty());
+  const auto refuse = [&](const PatternGroup&, const Expr&) { return ++asked < 0; };
+  EXPECT_TRUE(find_groups(index, graph, {.accepts = refuse}).empty());
   EXPECT_GT(asked, 20'000);
   EXPECT_LT(asked, 200'000);
 }

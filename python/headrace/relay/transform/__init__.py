@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from headrace import _arguments, _hints, _node, _public
+from headrace import _answers, _arguments, _hints, _node, _public
 from headrace._core import UserError
 from headrace._ffi import api
 from headrace.ir import IRModule
@@ -53,24 +53,6 @@ FunctionPass = _node.class_of("transform.FunctionPass")
 _hints.add(__name__, {str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()})
 
 
-def _as_answer(answer: Any) -> bool | str:
-    return answer if isinstance(answer, str) and answer else not isinstance(answer, str) and bool(answer)
-
-
-def _pattern_table(table: Any) -> Any:
-    """A table of patterns as C++ takes it: checks give bools, or reasons as str, whatever the user's give."""
-    if isinstance(table, str) or not isinstance(table, Iterable):
-        return table
-
-    def entry(row: Any) -> Any:
-        if not isinstance(row, (list, tuple)) or len(row) != 3 or not callable(row[2]):
-            return row
-        check = row[2]
-        return [row[0], row[1], lambda root: _as_answer(check(root))]
-
-    return [entry(row) for row in table]
-
-
 def _compilers(names: Any) -> Any:
     """Names of compilers as they are; their checks may stand in modules that nobody imported yet."""
     for name in [names] if isinstance(names, str) else names if isinstance(names, (list, tuple)) else ():
@@ -81,7 +63,7 @@ def _compilers(names: Any) -> Any:
 
 # Functions that convert a user's argument to an option, by the option's kind, or by its key to convert only that one.
 _CONVERT: dict[str, Callable[[Any], Any]] = {
-    "pattern table": _pattern_table,
+    "pattern table": _answers.checked_table,
     "relay.AnnotateTarget.targets": _compilers,
 }
 

@@ -56,8 +56,7 @@ int32_t emit_blob(hr_compile_sink* sink, const void* blob, uint64_t size, const 
 
 // A plugin may use reasons that say why an op or a region is not supported.
 hr_reason known_reason(int32_t reason) {
-  const bool is_known = reason >= HR_REASON_OP_UNSUPPORTED && reason <= HR_REASON_BAD_MODEL;
-  return is_known ? static_cast<hr_reason>(reason) : HR_REASON_OP_UNSUPPORTED;
+  return partition::is_refusal_reason(reason) ? static_cast<hr_reason>(reason) : HR_REASON_OP_UNSUPPORTED;
 }
 
 int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message) {
@@ -191,7 +190,9 @@ class PluginBackend : public partition::Backend {
       if (!entry.name.starts_with(plugin_->name + "."))
         throw_user_error("the backend '{}' of '{}' has a pattern '{}'; names of its patterns must begin with '{}.'",
                          plugin_->name, plugin_->path, entry.name, plugin_->name);
-      entry.accepts = [this, name = entry.name](const relay::PatternGroup& group) { return accepts(name, group); };
+      entry.accepts = [this, name = entry.name](const relay::PatternGroup& group, const Expr&) {
+        return accepts(name, group);
+      };
     }
   }
 
