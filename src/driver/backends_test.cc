@@ -12,7 +12,9 @@
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "load/run.h"
+#include "partition/annotations.h"
 #include "partition/backend.h"
+#include "partition/place.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 
@@ -348,7 +350,9 @@ TEST(Backends, NamesAreChecked) {
     return kit::user_error_of([&] { partition::register_backend(std::make_shared<Named>(name)); });
   };
   EXPECT_THAT(registered("a b"), HasSubstr("'a b' is not a name of a backend"));
-  EXPECT_THAT(registered("native"), HasSubstr("one of the compiler's own"));
+  EXPECT_THAT(registered(std::string(65, 'a')), HasSubstr("at most 64 of them"));
+  for (const char* own : {partition::kNative, partition::kExternal, partition::kDefaultCompiler})
+    EXPECT_EQ(registered(own), fmt::format("'{}' is a word of the compiler's own; give the backend another name", own));
   EXPECT_THAT(registered("ccompiler"), HasSubstr("there is a backend 'ccompiler' already"));
 }
 

@@ -1,15 +1,14 @@
 #include "partition/backend.h"
 
-#include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "cost/op_work.h"
 #include "object/function.h"
-#include "partition/place.h"
 #include "partition/rules.h"
 #include "pass/pass_objects.h"
 #include "relay/infer/infer_type.h"
+#include "runtime/backend_name.h"
 
 namespace headrace::partition {
 
@@ -88,13 +87,6 @@ Registry& registry() {
   return one;
 }
 
-bool is_word(std::string_view name) {
-  const auto fits = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  };
-  return !name.empty() && std::all_of(name.begin(), name.end(), fits);
-}
-
 }  // namespace
 
 void refuse_options(const Backend& backend, const Map<std::string, Value>& options) {
@@ -129,10 +121,7 @@ void register_backend(std::shared_ptr<const Backend> backend, const std::vector<
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
   for (const std::string& name : names) {
-    if (!is_word(name))
-      throw_user_error("'{}' is not a name of a backend; it must be of letters, digits, '_' and '-'", name);
-    if (name == kNative || name == kExternal)
-      throw_user_error("'{}' is the name of one of the compiler's own backends; give the backend another", name);
+    runtime::check_backend_name(name);
     if (all.backends.contains(name))
       throw_user_error("there is a backend '{}' already; give the new one another name", name);
   }

@@ -93,8 +93,8 @@ class Backend {
 void refuse_options(const Backend& backend, const Map<std::string, Value>& options);
 
 // Makes a backend known to this process, under its name and its aliases; targets may be of these
-// kinds then, and pass configurations have the key of its options. UserError for a name that is not a word, is one of
-// the compiler's own (native, external), or is taken.
+// kinds then, and pass configurations have the key of its options. UserError for a name that no backend may have
+// (runtime/backend_name.h), or that is taken.
 void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases = {});
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME

@@ -14,6 +14,7 @@
 #include "backends/plugin/run/plugin_module.h"
 #include "base/error.h"
 #include "base/utf8.h"
+#include "runtime/backend_name.h"
 #include "runtime/module.h"
 
 namespace headrace::backends::plugin {
@@ -40,13 +41,6 @@ OpenPlugins& open_plugins() {
   return all;
 }
 
-// Whether a word is fit for a command line: NAME, NAME.KEY=VALUE.
-bool is_word(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-  });
-}
-
 void check_version(const std::string& path, const hr_abi& abi) {
   if (abi.major >= HR_BACKEND_ABI_OLDEST && abi.major <= HR_BACKEND_ABI_MAJOR) return;
   throw_user_error(
@@ -59,8 +53,8 @@ void check_table(const std::string& path, const hr_backend& table) {
   const auto fail = [&](std::string_view what) {
     throw_user_error("the backend '{}' {}; its {} must fill that in", path, what, HR_BACKEND_ENTRY);
   };
-  if (table.name == nullptr || !is_word(table.name))
-    fail("has no name of letters, digits, '_' and '-', at most 64 of them");
+  if (table.name == nullptr) fail("has no name");
+  runtime::check_backend_name(table.name, path);
   if (table.version == nullptr || *table.version == 0) fail("has no version");
   if (!is_utf8(table.version)) fail("has a version that is not text in UTF-8");
   if (table.supports == nullptr && table.compile != nullptr) fail("has a function compile and no supports");
