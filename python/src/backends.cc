@@ -221,6 +221,13 @@ void offer_python_backend(const std::string& name) {
   as_user_error([&] { return find(name); });
 }
 
+// Imports the module of relay.op.contrib that has checks for that name, if there is one.
+void find_python_checks(const std::string& name) {
+  if (!Py_IsInitialized()) return;
+  const PackedFunc find = function_of_package("_find_checks");
+  as_user_error([&] { return find(name); });
+}
+
 std::vector<std::string> python_backend_names() {
   if (!Py_IsInitialized()) return {};
   const PackedFunc names = function_of_package("names");
@@ -316,12 +323,13 @@ void bind_backends(nb::module_& m) {
       },
       nb::arg("name"), "Whether the compiler knows a backend of that name.");
   bind_kit(m);
-  m.def("own_folder", &library_folder, "The folder of Headrace's own libraries.");
-  runtime::set_loader_finder(&find_python_loader);
-  driver::set_backend_source(driver::BackendSource{.names = &python_backend_names, .offer = &offer_python_backend});
-}
-
-}  // namespace headrace::python
   m.def(
       "refusal_reason", [](const std::string& name) { return static_cast<int>(partition::read_refusal_reason(name)); },
       nb::arg("name"), "The number of a reason why a backend takes no call; UserError for other names.");
+  m.def("own_folder", &library_folder, "The folder of Headrace's own libraries.");
+  runtime::set_loader_finder(&find_python_loader);
+  driver::set_backend_source(driver::BackendSource{
+      .names = &python_backend_names, .offer = &offer_python_backend, .find_checks = &find_python_checks});
+}
+
+}  // namespace headrace::python

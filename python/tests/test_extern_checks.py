@@ -80,6 +80,23 @@ def test_annotating_finds_the_module(folder):
     assert compilers_in(mod) == ["nn.conv2d", "exp"]
 
 
+def test_compiles_find_the_module(folder, tmp_path, capsys):
+    for name, compile_module in (
+        ("brought_checks", lambda mod: hr.compile(mod, backends=["brought_checks"])),
+        ("compiled_checks", lambda mod: hr.compile(mod, backends=["compiled_checks"])),
+        ("built_checks", lambda mod: relay.build(mod, ["llvm", "built_checks"])),
+    ):
+        folder(name)
+        if name == "brought_checks":  # the module brings its compiler
+            with (tmp_path / f"{name}.py").open("a") as file:
+                file.write(f"\n\nimport headrace\n\nheadrace.register_func('relay.ext.{name}', print)\n")
+        else:
+            hr.register_func(f"relay.ext.{name}", print)
+        with pytest.raises(hr.UserError, match=f"the function relay.ext.{name} returned no module for the region"):
+            compile_module(hr.IRModule.from_expr(relay.exp(relay.nn.relu(conv2d(1)))))
+        assert "nn.conv2d" in capsys.readouterr().out
+
+
 @pytest.mark.backends("ccompiler")
 def test_backends_say_themselves_what_they_compute():
     x = relay.var("x", shape=(2, 3))

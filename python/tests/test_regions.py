@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 
 import headrace as hr
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from headrace import relay
 from headrace.relay import transform
+from headrace.relay.dataflow_pattern import is_op, wildcard
 
 HEAD = '#[version = "0.0.5"]\n'
 
@@ -146,17 +148,62 @@ def test_register_extern_op_takes_a_bool_or_a_function():
         register("no_such_op", "checked")
 
 
-def test_pattern_tables():
+def regions_given(compiler):
+    """The regions that the function relay.ext.`compiler` gets: a list that grows."""
+    given = []
+
+    def compile_region(function):
+        given.append(function)
+        raise RuntimeError("it compiles nothing")
+
+    hr.register_func(f"relay.ext.{compiler}", compile_region)
+    return given
+
+
+def test_pattern_tables_count_in_a_compile():
     from headrace.relay.op.contrib.register import get_pattern_table, register_pattern_table
+
+    pattern = is_op("nn.relu")(is_op("tanh")(wildcard()))
+    x = relay.var("x", shape=(4,))
+    module = module_of(relay.nn.relu(relay.tanh(x)), x)
+    answers = [True]
 
     @register_pattern_table("tabled")
     def table():
-        return [("tabled.one", None)]
+        return [("tabled.one", pattern, lambda root: answers[0])]
 
-    assert get_pattern_table("tabled") == [("tabled.one", None)]
+    given = regions_given("tabled")
+    for compile_module in (
+        lambda: hr.compile(module, backends=["tabled"]),
+        lambda: relay.build(module, ["llvm", "tabled"]),
+    ):
+        given.clear()
+        with contextlib.suppress(RuntimeError):
+            compile_module()
+        (function,) = given
+        assert function.body.op.attrs["Composite"] == "tabled.one"
+    partitioned = partition(transform.MergeComposite(get_pattern_table("tabled"))(module), ["tabled"])
+    assert len(regions_of(partitioned)) == 1  # Relay's own passes agree
+    answers[0] = "it is refused"
+    given.clear()
+    hr.compile(module, backends=["tabled"])
+    assert not given
+
+
+def test_wrong_pattern_tables_are_errors_of_the_compile():
+    register = relay.op.contrib.register_pattern_table
+    x = relay.var("x", shape=(4,))
+    module = module_of(relay.tanh(x), x)
     assert relay.op.contrib.get_pattern_table("no_such_compiler") is None
-    register_pattern_table("listed", [1])
-    assert relay.op.contrib.register.get_pattern_table("listed") == [1]
+    regions_given("listed")
+    for table, message in (
+        ([1], "cannot be read: entry 0 of the pattern table is a int"),
+        ([("other.one", is_op("tanh")(wildcard()))], "has a pattern 'other.one'; names .* must begin with 'listed.'"),
+    ):
+        register("listed", table)
+        assert relay.op.contrib.register.get_pattern_table("listed") == table
+        with pytest.raises(hr.UserError, match=message):
+            hr.compile(module, backends=["listed"])
 
 
 # Annotating and merging

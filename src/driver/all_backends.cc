@@ -146,6 +146,7 @@ std::vector<std::pair<std::string, std::string>> left_out_backends() {
 }
 
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
+  if (backend_source() && backend_source()->find_checks != nullptr) backend_source()->find_checks(name);
   if (auto backend = partition::find_backend(name)) return backend;
   if (backend_source()) {
     backend_source()->offer(name);

@@ -26,6 +26,9 @@ struct BackendSource {
   // Registers the backend of that name, or does nothing for a name that it does not know. Throws UserError for one that
   // it knows and cannot make.
   void (*offer)(const std::string& name);
+  // Makes known what the process has for that name beside a backend, such as checks of ops in a module that is found by
+  // the name. Called before the backend is looked for, each time that one is required. Null: nothing.
+  void (*find_checks)(const std::string& name) = nullptr;
 };
 
 // Sets the source that require_backend asks about a name that nobody has registered, or removes it. A process has at

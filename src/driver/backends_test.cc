@@ -323,6 +323,42 @@ TEST(Backends, ASourceRegistersABackendWhenItIsNamed) {
   set_backend_source({});
 }
 
+TEST(Backends, ASourceIsAskedForChecksEachTime) {
+  static std::vector<std::string> asked;
+  set_backend_source(BackendSource{.names = [] { return std::vector<std::string>(); },
+                                   .offer = [](const std::string&) {},
+                                   .find_checks =
+                                       [](const std::string& name) {
+                                         asked.push_back(name);
+                                         register_global("relay.ext.found_with_checks", make_packed([] {}), true);
+                                       }});
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(require_backend("found_with_checks")->name(), "found_with_checks");
+  EXPECT_THAT(asked, ElementsAre("found_with_checks", "found_with_checks"));
+  set_backend_source({});
+}
+
+// Makes a backend of a function that compiles nothing, with a table of patterns.
+void register_table(const std::string& name, const std::string& table) {
+  register_global("relay.ext." + name, make_packed([](const Expr&) { throw_user_error("it was given a region"); }));
+  register_global("relay.ext." + name + ".patterns", make_packed([table] { return table; }));
+}
+
+TEST(Backends, APatternTableCountsInACompile) {
+  const std::string program =
+      "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { multiply(add(exp(%x), %y), %x) }\n";
+  register_table("tabled_test", "{ tabled_test.sum: { %0 = exp(_); add(%0 or _, _) } }");
+  EXPECT_THAT(explained(program, {"tabled_test"}),
+              ElementsAre(HasSubstr("exp tabled_test"), HasSubstr("add tabled_test"), HasSubstr("multiply native")));
+  const auto error = [&](const std::string& name) { return kit::user_error_of([&] { explained(program, {name}); }); };
+  register_table("foreign_table_test", "{ other.sum: add(_, _) }");
+  register_table("torn_table_test", "{ a: add(");
+  EXPECT_EQ(
+      error("foreign_table_test"),
+      "the pattern table of 'foreign_table_test', which the function relay.ext.foreign_table_test.patterns gives, "
+      "cannot be read: it has a pattern 'other.sum'; names of its patterns must begin with 'foreign_table_test.'");
+  EXPECT_THAT(error("torn_table_test"), HasSubstr("relay.ext.torn_table_test.patterns gives, cannot be read: "));
+}
+
 TEST(Backends, NamesAreChecked) {
   if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const auto error = [](const std::string& name) {

@@ -27,6 +27,12 @@ class FunctionBackend : public Backend {
             .message = fmt::format("has no attribute target.{} that says so", name_)};
   }
 
+  std::span<const CompositePattern> patterns() const override {
+    std::call_once(is_read_, [this] { table_ = read_patterns(); });
+    if (table_ == nullptr) return {};
+    return table_->entries();
+  }
+
   double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
     const std::string name = fmt::format("{}{}.cost", kRegionCompilerPrefix, name_);
     const PackedFunc function = find_global(name);
@@ -56,6 +62,25 @@ class FunctionBackend : public Backend {
     });
   }
 
+  // Reads what the function relay.ext.NAME.patterns gives; null where there is no such function.
+  std::unique_ptr<const PatternTable> read_patterns() const {
+    const std::string name = fmt::format("{}{}.patterns", kRegionCompilerPrefix, name_);
+    const PackedFunc function = find_global(name);
+    if (!function) return nullptr;
+    const Value given = function();
+    try {
+      auto table = std::make_unique<const PatternTable>(given);
+      for (const CompositePattern& entry : table->entries()) {
+        if (!entry.name.starts_with(name_ + "."))
+          throw_user_error("it has a pattern '{}'; names of its patterns must begin with '{}.'", entry.name, name_);
+      }
+      return table;
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("the pattern table of '{}', which the function {} gives, cannot be read: {}", name_,
+                                  name, error.message()));
+    }
+  }
+
   Refusal no_function() const {
     return {HR_REASON_OP_UNSUPPORTED,
             fmt::format("the hook {} of the target kind '{}' left it a Relay function, and there is no function {}{}",
@@ -75,6 +100,8 @@ class FunctionBackend : public Backend {
 
   std::string name_;
   PackedFunc compiler_;
+  mutable std::once_flag is_read_;
+  mutable std::unique_ptr<const PatternTable> table_;
 };
 
 struct Registry {

@@ -98,7 +98,8 @@ void refuse_options(const Backend& backend, const Map<std::string, Value>& optio
 void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases = {});
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
-// or the hooks of the target kind of that name compile; null when there is neither.
+// or the hooks of the target kind of that name compile; null when there is neither. The patterns of the latter are the
+// table that the global function relay.ext.NAME.patterns gives, if there is one.
 std::shared_ptr<const Backend> find_backend(const std::string& name);
 
 // Returns the own name of the backend that has this name or alias; the name itself where none has.

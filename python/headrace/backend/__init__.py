@@ -569,6 +569,13 @@ def offer(wanted: Iterable[str]) -> None:
             _find_installed(name)
 
 
+def _find_checks(name: str) -> None:
+    """Imports the module `relay.op.contrib.NAME`, if there is one. Each compile calls it that names a backend."""
+    extern_ops = sys.modules.get("headrace.relay._extern_ops")  # there are no folders of such modules without it
+    if extern_ops is not None:
+        extern_ops.find_checks(name)
+
+
 def _installed() -> dict[str, EntryPoint]:
     return {**{entry.name: entry for entry in entry_points(group=_GROUP)}, **_OWN}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace import _answers, _expr, _node, _public
 from headrace._core import UserError
+from headrace._ffi import register_func
 from headrace._op import register_op_attr
 
 __all__ = [
@@ -27,7 +28,10 @@ _PATTERN_TABLES: dict[str, Any] = {}
 
 
 def register_pattern_table(compiler: str, table: Any = None) -> Any:
-    """Registers the patterns of a compiler, for `relay.transform.MergeComposite`.
+    """Registers the patterns of a compiler, for `relay.transform.MergeComposite` and for compiles that name it.
+
+    A compile takes the patterns of a compiler that is a function relay.ext.COMPILER, and asks for them by the function
+    relay.ext.COMPILER.patterns, which this registers. Their names begin with the compiler's and a dot there.
 
     Parameters
     ----------
@@ -50,7 +54,8 @@ def register_pattern_table(compiler: str, table: Any = None) -> Any:
     """
 
     def register(given: Any) -> Any:
-        _PATTERN_TABLES[compiler] = given() if callable(given) else given
+        table = _PATTERN_TABLES[compiler] = given() if callable(given) else given
+        register_func(f"relay.ext.{compiler}.patterns", lambda: _answers.checked_table(table), override=True)
         return given
 
     return register if table is None else register(table)
@@ -138,7 +143,8 @@ def find_checks(compiler: str) -> None:
     """Imports the module `relay.op.contrib.COMPILER`, if there is one in a folder of `relay.op.contrib.__path__`.
 
     It may register checks and patterns. A function of it with the name of an op, as `conv2d(attrs, args)`, is the check
-    of that op, or of the op in nn, where none is registered. `relay.transform.AnnotateTarget` calls this.
+    of that op, or of the op in nn, where none is registered. `relay.transform.AnnotateTarget` calls this, and so does
+    each compile that names the compiler.
 
     Parameters
     ----------
