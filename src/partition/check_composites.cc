@@ -19,7 +19,7 @@ bool is_call(const Expr& expr) { return expr.is<CallNode>(); }
 bool matches_whole(const relay::DFPattern& pattern, const Expr& body) {
   std::ptrdiff_t num_calls = 0;
   relay::post_order(body, [&](const Expr& expr) { num_calls += is_call(expr) ? 1 : 0; });
-  const auto is_whole = [&](const relay::PatternGroup& group) {
+  const auto is_whole = [&](const relay::PatternGroup& group, const Expr&) {
     return group.root == body && std::count_if(group.parts.begin(), group.parts.end(), &is_call) == num_calls;
   };
   return !relay::find_groups(relay::PatternIndex(pattern), relay::ExprIndex(body), {.accepts = is_whole}).empty();
