@@ -118,22 +118,24 @@ class CompileCache:
         self._shrink(_limit())
         return executor
 
-    def digests(self, path: str, files_of: Callable[[str], list[str]]) -> list[list[Any]]:
-        """[size, digest] of each of the files that `files_of` gives for the path.
+    def digests(self, path: str, files_of: Callable[[str], list[str]] | None = None) -> list[list[Any]]:
+        """[size, digest] of the file, or of each of the files that `files_of` gives for it, the parts of a model.
 
         A digest is computed again only where a file's inode, size or times differ from those that were noted with it.
         Files that were written to in the last seconds are not noted: a later write might leave the same times.
         """
+        find = files_of or (lambda file: [file])
         if path.startswith("/proc/"):  # a file in memory
-            return [_digest(file) for file in files_of(path)]
+            return [_digest(file) for file in find(path)]
         path = str(Path(path).absolute())
-        name = hashlib.sha256(path.encode()).hexdigest()[:48]
+        kind = "file" if files_of is None else "model"  # a note of one is none of the other
+        name = hashlib.sha256(f"{kind} {path}".encode()).hexdigest()[:48]
         note = self.folder / f"{name}.json"
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             known = json.loads(note.read_text(encoding="utf-8"))["files"]
             if known and all(_times(file) == times for file, times, _ in known):
                 return [[times[2], digest] for _, times, digest in known]
-        files = files_of(path)
+        files = find(path)
         times = [_times(file) for file in files]
         digests = [_digest(file) for file in files]
         now = time.time_ns()
@@ -222,6 +224,8 @@ def cache_of(cache: bool | str | PathLike[str] | None) -> CompileCache | None:
         return CompileCache(default_folder())
     if not isinstance(cache, (str, PathLike)):
         raise UserError(f"cache: expected True, False or a folder, got {_arguments.kind(cache)}")
+    if not os.fspath(cache):
+        raise UserError("cache: the name of a folder is empty; give True, False or a folder")
     return CompileCache(Path(_arguments.path(cache, "cache")))
 
 
@@ -280,7 +284,7 @@ def key_of_module(cache: CompileCache, module: Any, files: Mapping[str, str], op
 
 
 def _digests_of(cache: CompileCache, files: Mapping[str, str]) -> list[list[list[Any]]]:
-    return [cache.digests(file, lambda one: [one]) for file in files.values() if file]
+    return [cache.digests(file) for file in files.values() if file]
 
 
 def _begun(contents: list[Any], files: Mapping[str, str], options: Mapping[str, Any]) -> Any:

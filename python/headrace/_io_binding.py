@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,6 +124,8 @@ class IOBinding:
         known = [arg.name for arg in self._session.get_outputs()]
         if name not in known:
             raise SessionError(f"the model has no output '{name}'; it has {', '.join(known)}")
+        if value is not None and not value.numpy().flags.writeable:
+            raise SessionError(f"output '{name}': the memory is read-only; bind an array that can be written to")
         self._outputs[name] = value
 
 
@@ -136,7 +140,9 @@ def _array_at(address: int, element_type: Any, shape: Sequence[int], what: str) 
     dtype = numpy_dtype(element_type, f"{what}: element_type")
     dims = sizes(shape, f"{what}: shape")
     at = _arguments.integer(address, f"{what}: buffer_ptr", bits=65)
-    count = int(np.prod(dims, dtype=np.int64)) * dtype.itemsize
+    count = math.prod(dims) * dtype.itemsize
+    if count > sys.maxsize:
+        raise SessionError(f"{what}: a tensor of the shape {list(dims)} is larger than memory can be")
     if count == 0:
         return np.empty(dims, dtype)
     if at <= 0:

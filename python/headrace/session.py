@@ -446,7 +446,7 @@ def _stamp(file: str) -> tuple[int, ...] | None:
         status = Path(file).stat()
     except (OSError, ValueError):
         return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _sized(shape: Sequence[int | str | None], sizes: Mapping[str, int]) -> list[int | str | None]:

@@ -455,7 +455,7 @@ def test_files_are_read_again_only_where_they_were_written_to(folder, tmp_path, 
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"files": []}', '{"files": [[1]]}', '{"files": [["/no", [], "x"]]}', "\x00"]
+    "text", ["", "{", "[" * 200_000, "[]", '{"files": []}', '{"files": [[1]]}', '{"files": [["/no", [], "x"]]}', "\x00"]
 )
 def test_damaged_notes_are_not_used(folder, tmp_path, monkeypatch, text):
     monkeypatch.setattr(_compile_cache, "_RECENT_NS", -(10**18))
@@ -465,6 +465,33 @@ def test_damaged_notes_are_not_used(folder, tmp_path, monkeypatch, text):
     note.write_text(text)
     assert run(path, folder) == [1, 1]
     assert run(plus(tmp_path, 2), folder) == [2, 2]
+
+
+def test_a_note_of_weights_is_none_of_the_model_in_that_file(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(_compile_cache, "_RECENT_NS", -(10**18))
+    onnx = pytest.importorskip("onnx")
+    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "s"], ["y"])],
+        "scaled",
+        [helper.make_tensor_value_info("x", float32, [2])],
+        [helper.make_tensor_value_info("y", float32, [2])],
+        [onnx.numpy_helper.from_array(np.array([2, 3], np.float32), "s")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "model.onnx"
+    onnx.save_model(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    with pytest.raises(hr.UserError):
+        hr.compile(plus(tmp_path, 1), weights=path, cache=folder)
+    x = np.ones(2, np.float32)
+    assert hr.compile(path, cache=folder)(x).numpy().tolist() == [2, 3]
+    (tmp_path / "w.bin").write_bytes(np.array([5, 7], np.float32).tobytes())
+    assert hr.compile(path, cache=folder)(x).numpy().tolist() == [5, 7]
+
+
+def test_a_folder_without_a_name(tmp_path):
+    with pytest.raises(hr.UserError, match="cache: the name of a folder is empty"):
+        hr.compile(plus(tmp_path, 1), cache="")
 
 
 def test_errors_of_the_model_are_those_without_a_cache(folder):

@@ -193,6 +193,18 @@ def test_a_model_file_that_changes(scaled, tmp_path):
         session.run(None, feed | {"x": np.ones((3, 2), np.float32)})
 
 
+def test_a_model_file_that_is_written_to_in_place(scaled, tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(scaled.read_bytes())
+    session = hr.InferenceSession(path)
+    stamp = path.stat()
+    with path.open("r+b") as file:
+        file.write(path.read_bytes()[:1])
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    with pytest.raises(hr.UserError, match=r"model\.onnx' was written to after this session was made"):
+        session.run(None, {"x": np.ones((3, 2), np.float32), "s": np.array([2, 3], np.float32)})
+
+
 def test_external_data_that_changes(tmp_path):
     onnx = pytest.importorskip("onnx")
     helper, float32 = onnx.helper, onnx.TensorProto.FLOAT

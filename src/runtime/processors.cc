@@ -14,6 +14,7 @@ namespace headrace::runtime {
 namespace {
 
 std::atomic<uint64_t> fork_count = 0;
+std::atomic<std::thread::id> thread_that_forked;
 
 cpu_set_t allowed_cpus() {
   cpu_set_t set;
@@ -60,9 +61,16 @@ void move_this_thread(const std::vector<int32_t>& cpus) noexcept {
 
 uint64_t process_generation() {
   static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+      ::pthread_atfork(nullptr, nullptr, [] {
+        thread_that_forked.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        fork_count.fetch_add(1, std::memory_order_relaxed);
+      });
   static_cast<void>(registered);
   return fork_count.load(std::memory_order_relaxed);
+}
+
+bool is_thread_that_forked(std::thread::id thread) {
+  return thread != std::thread::id() && thread == thread_that_forked.load(std::memory_order_relaxed);
 }
 
 void drop_thread_of_parent(std::thread& thread) { static_cast<void>(new std::thread(std::move(thread))); }

@@ -20,6 +20,9 @@ void move_this_thread(const std::vector<int32_t>& cpus) noexcept;
 
 // Returns a number that changes with every fork: what holds another one has no threads in this process.
 uint64_t process_generation();
+// Returns whether this is the thread that forked, the only one that the parent and this process have in common. False
+// where there was no fork since the first call of process_generation().
+bool is_thread_that_forked(std::thread::id thread);
 // Drops the handle of a thread that stayed in the process before a fork, which may neither be joined nor detached here:
 // the C library may say that there is no such thread, and std::thread ends the process then.
 void drop_thread_of_parent(std::thread& thread);

@@ -1,9 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
+#include <future>
 #include <thread>
 
 #include "artifact/trailer.h"
@@ -15,6 +19,7 @@
 #include "runtime/library.h"
 #include "runtime/loader_finder.h"
 #include "runtime/module.h"
+#include "runtime/turn.h"
 #include "tensor/kept_memory.h"
 
 namespace headrace::runtime {
@@ -55,6 +60,38 @@ TEST(AlignedBuffer, IsNotFreedWhereItsMemoryIsKept) {
     for (int i = 0; i < 100; ++i) EXPECT_NE(AlignedBuffer(nbytes).data(), kept);
     EXPECT_EQ(kept[nbytes / 2], std::byte{7});
   }
+}
+
+// Runs in a child process, which must end within ten seconds. Returns whether it gave true.
+bool is_true_in_a_child(const std::function<bool()>& run) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(10);
+    _exit(run() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST(Turn, IsFreeInAChildThatLacksItsThread) {
+  Turn turn;
+  std::promise<void> held, released;
+  std::thread holder([&] {
+    const std::lock_guard lock(turn);
+    held.set_value();
+    released.get_future().wait();
+  });
+  held.get_future().wait();
+  EXPECT_TRUE(is_true_in_a_child([&] {
+    for (int i = 0; i < 2; ++i) const std::lock_guard lock(turn);
+    return true;
+  }));
+  released.set_value();
+  holder.join();
+  const std::lock_guard lock(turn);
+  // The thread that forks still has it in the child.
+  EXPECT_TRUE(is_true_in_a_child([&] { return kit::user_error_of([&] { turn.lock(); }).starts_with("the module is"); }));
 }
 
 TEST(AlignedBuffer, RefusesWhatIsNotThere) { EXPECT_THROW(AlignedBuffer(int64_t{1} << 60), UserError); }

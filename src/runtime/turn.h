@@ -1,33 +1,34 @@
 // A mutex that throws when the calling thread holds it already, where a plain one would deadlock: a function that a run
-// calls may call the runner again.
+// calls may call the runner again. A process that was forked meanwhile lacks the thread that held it, and has it free.
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <thread>
-
-#include "base/error.h"
 
 namespace headrace::runtime {
 
 // Lock it with std::lock_guard.
 class Turn {
  public:
+  Turn();
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn();
   // Waits for the turn. UserError when the calling thread has it already.
-  void lock() {
-    if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
-      throw_user_error("the module is running: a function that it calls cannot use it; make another executor for that");
-    mutex_.lock();
-    owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-  }
-  void unlock() {
-    owner_.store(std::thread::id(), std::memory_order_relaxed);
-    mutex_.unlock();
-  }
+  void lock();
+  void unlock();
 
  private:
-  std::mutex mutex_;
-  std::atomic<std::thread::id> owner_;
+  struct State {
+    uint64_t process;  // process_generation() of the one that made it
+    std::mutex mutex = {};
+    std::atomic<std::thread::id> owner = {};
+  };
+  State& state_here();
+
+  std::atomic<State*> state_;
 };
 
 }  // namespace headrace::runtime

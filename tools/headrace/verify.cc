@@ -18,6 +18,9 @@
 #include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 #include "interp/interp.h"
+#include "ops/qnn/quantize.h"
+#include "ops/qnn/requantize.h"
+#include "relay/visit.h"
 #include "runtime/thread_pool.h"
 
 namespace headrace::tools {
@@ -65,6 +68,8 @@ struct Verdict {
   OpCounts ops = {};            // numbers of ops by backend; empty where none is named
   Array<Value> fallbacks = {};  // regions that fell back to native code
   std::string fallback_text = {};
+  bool is_quantized = false;  // the program rounds floats to integers by a scale
+  interp::Precision precision = interp::Precision::float64;  // of the interpreter's results
 
   bool outputs_are_ok() const {
     return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.ok(); });
@@ -150,6 +155,29 @@ void look_into_regions(const VerifyState& state, const driver::CompileOptions& o
                                       .is_right = &all_near_float64});
 }
 
+// Returns whether the program rounds floats to integers by a scale.
+bool is_quantized(const IRModule& module) {
+  bool found = false;
+  for (const auto& [var, function] : module->functions()) {
+    relay::post_order(Expr(function), [&](const Expr& expr) {
+      const auto* call = expr.as<relay::CallNode>();
+      found |= call != nullptr && (call->attrs.is<ops::QuantizeAttrs>() || call->attrs.is<ops::RequantizeAttrs>());
+    });
+  }
+  return found;
+}
+
+// A quantized value that lies in the middle between two integers in float32 may not do so in float64, and is another
+// integer then. So such a program is also right where it computes what the interpreter does in the model's own dtypes.
+void compare_in_own_dtypes(const VerifyState& state, const IRModule& module, const std::vector<NDArray>& inputs,
+                           OutputSets sets, Verdict& verdict) {
+  sets.reference = interp::run_main(module, inputs);
+  std::vector<OutputComparison> outputs = compare_outputs(sets, state.tolerance.read());
+  if (!all_near_float64(outputs)) return;
+  verdict.outputs = std::move(outputs);
+  verdict.precision = interp::Precision::declared;
+}
+
 Verdict compare(const VerifyState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   driver::LoadOptions load = state.model.load_options(options);
@@ -184,6 +212,9 @@ Verdict compare(const VerifyState& state, const Common& common) {
     verdict.peer = fmt::format("{} {}", state.peer.name, peer->version());
   }
   verdict.outputs = compare_outputs(sets, state.tolerance.read());
+  verdict.is_quantized = is_quantized(model.module);
+  if (verdict.is_quantized && !all_near_float64(verdict.outputs))
+    compare_in_own_dtypes(state, model.module, inputs, sets, verdict);
   verdict.fallbacks = fallbacks_report(*executor);
   verdict.fallback_text = fallbacks_text(*executor);
   if (compiled != nullptr && !driver::possible_backends(options).empty())
@@ -221,6 +252,7 @@ Report report_of(const VerifyState& state, const Verdict& verdict) {
   if (!verdict.peer.empty()) report.set("peer", Value(verdict.peer));
   add_errors(report, worst_of(verdict.outputs));
   report.set("ok", Value(verdict.ok()));
+  report.set("reference", Value(std::string(verdict.precision == interp::Precision::float64 ? "float64" : "declared")));
   Array<Value> outputs;
   for (const OutputComparison& output : verdict.outputs) {
     Report one{{"name", Value(output.name)}, {"dtype", Value(output.dtype.to_string())}};
@@ -256,7 +288,9 @@ void print_regions(const RegionCheck& check) {
 void print_verdict(const VerifyState& state, const Verdict& verdict) {
   const bool has_peer = !verdict.peer.empty();
   const std::string unit = state.tolerance.read().elementwise ? ", in tolerances" : "";
-  std::vector<std::vector<std::string>> rows{{"output", "dtype", "error against float64" + unit, "limit"}};
+  const char* reference = verdict.precision == interp::Precision::float64 ? "float64" : "the model's own dtypes";
+  std::vector<std::vector<std::string>> rows{
+      {"output", "dtype", fmt::format("error against {}{}", reference, unit), "limit"}};
   if (has_peer)
     rows[0].insert(rows[0].end(), {"error of " + verdict.peer, "difference from " + state.peer.name, "limit"});
   const auto number = [](double value) { return fmt::format("{:.3g}", value); };
@@ -274,7 +308,12 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
     print_out(", the difference from {} is {} the limit {:.3g}", state.peer.name,
               worst.is_near_peer() ? "within" : "above", worst.difference_limit);
   print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
-  if (!verdict.outputs_are_ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
+  if (verdict.outputs_are_ok()) return;
+  print_out("{}\n", explain_mismatch(worst, state.peer.name));
+  if (verdict.is_quantized)
+    print_out(
+        "The program is quantized: a value near the middle between two integers may be rounded to either, and "
+        "runtimes that fuse quantized ops round less often. Limits of a step of the scale (--rtol, --atol) tell.\n");
   if (const OutputComparison* first = first_wrong(state, verdict))
     print_out("The first value that is too far from float64: {}\n", shown(first->name));
   if (!verdict.ops.empty()) print_out("{}\n", to_text(verdict.ops));
