@@ -24,6 +24,7 @@ struct Case {
   std::vector<std::string_view> values = {};  // see given_tensor; empty: random ones
   bool is_brief = false;                      // only checks of what a run computes are made
   bool is_probe = false;                      // made up for an op of which there is no case
+  std::string disabled_pass = {};             // a pass that would remove the op; empty: all passes run
 };
 
 // Returns whether the name of a case matches one of the patterns ("nn.conv2d/*"); without patterns all do.

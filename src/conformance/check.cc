@@ -165,7 +165,11 @@ class CaseCheck {
     }
   }
 
-  driver::CompileOptions options() const { return {.jobs = 1, .backends = {backend_}}; }
+  driver::CompileOptions options() const {
+    driver::CompileOptions options{.jobs = 1, .backends = {backend_}};
+    if (!case_.disabled_pass.empty()) options.passes.disabled_pass.push_back(case_.disabled_pass);
+    return options;
+  }
 
   bool claims() {
     const driver::Explanation explained = driver::explain(model_, options());
