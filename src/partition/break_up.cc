@@ -1,6 +1,7 @@
 #include "partition/break_up.h"
 
 #include "partition/regions.h"
+#include "relay/composites.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 
@@ -62,8 +63,8 @@ BrokenUp break_up(const IRModule& module, const std::set<const Object*>& pieces)
 
 std::vector<const CallNode*> parts_of(const CallNode& call) {
   std::vector<const CallNode*> parts;
-  const auto* function = call.op.as<FunctionNode>();
-  if (function == nullptr || !function->attrs.contains(relay::kComposite)) return parts;
+  const FunctionNode* function = relay::called_composite(call);
+  if (function == nullptr) return parts;
   relay::post_order(function->body, [&](const Expr& expr) {
     const auto* part = expr.as<CallNode>();
     if (part != nullptr && part->as_op() != nullptr) parts.push_back(part);

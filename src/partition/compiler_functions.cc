@@ -6,6 +6,7 @@
 #include "partition/rewrite_functions.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/renewed.h"
+#include "relay/composites.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 
@@ -100,9 +101,7 @@ class CompilerInliner {
     return rewrite_entered_functions(module_, [&](const std::string&, const FunctionNode& function) {
       return body(function.body, [&](const CallNode& call) {
         const relay::Function callee = composite(call);
-        const auto name = callee ? callee->attrs.get(relay::kComposite) : std::nullopt;
-        return name && name->is<std::string>() && composites.contains(name->as<std::string>()) ? callee
-                                                                                               : relay::Function();
+        return callee && composites.contains(relay::composite_name(*callee)) ? callee : relay::Function();
       });
     });
   }
@@ -142,8 +141,8 @@ class CompilerInliner {
   }
 
   static relay::Function composite(const CallNode& call) {
-    const auto function = call.op.cast<FunctionNode>();
-    return function && function->attrs.contains(relay::kComposite) ? function : relay::Function();
+    const FunctionNode* function = relay::called_composite(call);
+    return function == nullptr ? relay::Function() : ref(function);
   }
 
   Expr inline_call(const CallNode& before, const CallNode& after, const FunctionNode& callee) {

@@ -17,8 +17,7 @@ namespace {
 
 const FunctionNode* composite_at(const Expr& expr) {
   const auto* call = expr.as<CallNode>();
-  const auto* function = call == nullptr ? nullptr : call->op.as<FunctionNode>();
-  return function != nullptr && function->attrs.contains(relay::kComposite) ? function : nullptr;
+  return call == nullptr ? nullptr : relay::called_composite(*call);
 }
 
 // Walks through a program and through the same one with composite functions, side by side. A parameter of a composite

@@ -8,6 +8,7 @@
 #include "partition/regions.h"
 #include "passes/rewrite/effects.h"
 #include "relay/children.h"
+#include "relay/composites.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/scopes.h"

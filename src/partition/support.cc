@@ -4,7 +4,7 @@
 #include "partition/annotations.h"
 #include "partition/backend.h"
 #include "partition/regions.h"
-#include "relay/function_attrs.h"
+#include "relay/composites.h"
 #include "relay/op_keys.h"
 
 namespace headrace::partition {
@@ -18,9 +18,7 @@ Verdict no(std::string message) { return {.reason = HR_REASON_OP_UNSUPPORTED, .m
 
 std::string composite_prefix(const Expr& callee) {
   const auto* function = callee.as<FunctionNode>();
-  const auto name = function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
-  if (!name || !name->is<std::string>()) return "";
-  const auto text = name->as<std::string>();
+  const std::string text = function == nullptr ? "" : relay::composite_name(*function);
   const size_t dot = text.find('.');
   return dot == std::string::npos ? "" : text.substr(0, dot);
 }

@@ -4,7 +4,7 @@
 
 #include "artifact/trailer.h"
 #include "backends/plugin/compile/attr_view.h"
-#include "relay/function_attrs.h"
+#include "relay/composites.h"
 #include "relay/leaves.h"
 #include "relay/visit.h"
 #include "tensor/ndarray.h"
@@ -203,15 +203,15 @@ class Builder {
 
   std::optional<Refusal> visit_call(const CallNode& call) {
     if (call.as_op() != nullptr) return add_call(call), std::nullopt;
-    const auto* function = call.op.as<FunctionNode>();
-    const auto pattern = function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
-    if (!pattern || !pattern->is<std::string>()) return no_view(ref(&call), "a call of a function");
-    Expected<Graph> body = Builder(pattern->as<std::string>()).build(*function);
+    const FunctionNode* function = relay::called_composite(call);
+    const std::string pattern = function == nullptr ? "" : relay::composite_name(*function);
+    if (pattern.empty()) return no_view(ref(&call), "a call of a function");
+    Expected<Graph> body = Builder(pattern).build(*function);
     if (!body) return body.refusal();
     ids_[&call] = add({.kind = HR_NODE_COMPOSITE,
                        .operands = operands_of(call.args),
                        .results = views_of(call.checked_type()),
-                       .op = pattern->as<std::string>(),
+                       .op = pattern,
                        .place = to_string(call.span),
                        .body = std::move(body.value())});
     return std::nullopt;
