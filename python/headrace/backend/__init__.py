@@ -89,7 +89,7 @@ class Backend:
     """
 
     name: str = ""
-    """What users call it: letters, digits, "_" and "-"."""
+    """What users call it: at most 64 letters, digits, "_" and "-", but not "native", "external" or "default"."""
 
     version: str = ""
     """The backend's own version, which files that are compiled record."""
