@@ -1,27 +1,35 @@
 // A case says which stages each unit may have. Its bound is that of a weighted sum of compute and transfers, divided by
 // the sum of the weights; each weight is raised and lowered as long as the bound grows. The case with the least bound
-// is split in two: some unit is below some border, with all that it depends on, or above it, with all that depends on
-// it. The unit and the border are those that say most about other units in both cases.
+// is split in two by a question (case_questions.h): the one of several whose answers both raise the bound most. What
+// follows from an answer for other units is found before the cuts (narrow_ranges.h), and refutes many cases by itself.
 #include "plan/pipeline/branch_and_bound.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <queue>
 
+#include "plan/pipeline/case_questions.h"
+#include "plan/pipeline/limits.h"
 #include "plan/pipeline/weighted_cut.h"
 
 namespace headrace::plan {
 namespace {
 
-// Sweeps over the weights of the first case, and of the others, which begin with the weights of a larger case.
+// Sweeps over the weights of the first case, which may take this part of the steps, and of the others, which begin with
+// the weights of a larger case.
 constexpr int kFirstSweeps = 24;
+constexpr int64_t kFirstShareOfSteps = 8;
 constexpr int kSweeps = 1;
-// A sweep changes each weight by a factor; when no change helps, the next sweep takes the root of it.
+// A sweep changes each weight by a factor. When no change helps, the next sweep takes the root of it, also in the parts
+// of the case.
 constexpr double kFirstFactor = 4;
 constexpr double kLeastFactor = 1.05;
-constexpr double kLeastShare = 0.002;  // least weight, relative to the largest: a weight of 0 could not be raised
+// Relative to the largest weight: a smaller one becomes 0, and is raised from kRaisedShare at least.
+constexpr double kLeastShare = 0.002;
+constexpr double kRaisedShare = 0.02;
+// A question whose answer leaves the bound as it is counts as if it raised it by this share of the goal.
+constexpr double kSmallGain = 1e-4;
 
 using Shares = std::array<double, 2 * kMaxCutStages>;  // weights of compute, then of transfers
 
@@ -29,6 +37,7 @@ struct Case {
   StageRanges ranges;
   Shares shares{};
   BorderChoice choice = BorderChoice::all_alike;
+  double factor = kFirstFactor;
   int64_t bound_ns = 0;
   int64_t number = 0;
 };
@@ -39,19 +48,6 @@ struct IsLonger {
   }
 };
 
-using UnitSet = std::vector<uint64_t>;  // a bit for each unit
-
-bool has(const UnitSet& set, int32_t unit) { return (set[as_index(unit) / 64] >> (as_index(unit) % 64) & 1) != 0; }
-void add(UnitSet& set, int32_t unit) { set[as_index(unit) / 64] |= uint64_t{1} << (as_index(unit) % 64); }
-void add_all(UnitSet& set, const UnitSet& other) {
-  for (size_t word = 0; word < set.size(); ++word) set[word] |= other[word];
-}
-int64_t count_both(const UnitSet& a, const UnitSet& b) {
-  int64_t sum = 0;
-  for (size_t word = 0; word < a.size(); ++word) sum += std::popcount(a[word] & b[word]);
-  return sum;
-}
-
 class Brancher {
  public:
   Brancher(const SplitGraph& graph, int64_t goal_ns, int64_t max_steps, const VisitStages& found)
@@ -61,43 +57,29 @@ class Brancher {
         found_(found),
         stages_(graph.devices.num_devices),
         overlaps_(any_overlaps(graph)),
-        cut_(graph) {
-    const UnitSet none((as_index(graph.num_units) + 63) / 64, 0);
-    before_.assign(as_index(graph.num_units), none);
-    after_ = before_;
-    for (int32_t unit = 0; unit < graph.num_units; ++unit) {
-      add(before_[as_index(unit)], unit);
-      for (const int32_t tensor : graph.inputs[as_index(unit)])
-        add_all(before_[as_index(unit)], before_[as_index(graph.tensor_producer[as_index(tensor)])]);
-    }
-    for (int32_t unit = graph.num_units; unit-- > 0;) {
-      add(after_[as_index(unit)], unit);
-      for (const int32_t tensor : graph.outputs[as_index(unit)]) {
-        for (const int32_t consumer : graph.tensor_consumers[as_index(tensor)])
-          add_all(after_[as_index(unit)], after_[as_index(consumer)]);
-      }
-    }
-  }
+        cut_(graph),
+        narrower_(graph) {}
 
   int64_t run() {
     Case all;
-    all.ranges.first.assign(as_index(graph_.num_units), 0);
-    all.ranges.last.assign(as_index(graph_.num_units), static_cast<int8_t>(stages_ - 1));
+    all.ranges = StageRanges(graph_, stages_);
     for (size_t stage = 0; stage < as_index(stages_); ++stage) {
       all.shares[stage] = 1;
       if (overlaps_) all.shares[stage + kMaxCutStages] = 0.5;
     }
-    raise_bound(all, kFirstSweeps);
+    if (!narrow(all)) return goal_ns_;
+    raise_bound(all, kFirstSweeps, max_steps_ / kFirstShareOfSteps);
     open(std::move(all));
     while (!open_.empty()) {
       const Case next = open_.top();
+      if (next.bound_ns >= goal_ns_) break;
       open_.pop();
-      if (cut_.steps() >= max_steps_ || !split(next)) return next.bound_ns;
+      if (steps() >= max_steps_ || !split(next)) return next.bound_ns;
     }
     return goal_ns_;
   }
 
-  int64_t steps() const { return cut_.steps(); }
+  int64_t steps() const { return cut_.steps() + narrower_.steps(); }
 
  private:
   void open(Case&& one) {
@@ -105,66 +87,87 @@ class Brancher {
     if (one.bound_ns < goal_ns_) open_.push(std::move(one));
   }
 
-  // Opens both parts of a case. Returns false when each unit has one stage.
-  bool split(const Case& one) {
-    int64_t most = 0;
-    int32_t chosen = -1, chosen_border = 0;
-    for (int32_t border = 1; border < stages_; ++border) {
-      UnitSet undecided((as_index(graph_.num_units) + 63) / 64, 0);
-      for (int32_t unit = 0; unit < graph_.num_units; ++unit) {
-        if (is_undecided(one.ranges, unit, border)) add(undecided, unit);
+  // Opens the parts of a case. Returns false when there is no question left.
+  bool split(Case one) {
+    const std::vector<Question> questions = make_questions(graph_, narrower_, one.ranges, goal_ns_);
+    if (questions.empty()) return false;
+    double most = -1;
+    bool is_restricted = false;
+    std::array<Case, 2> chosen;
+    for (const Question& question : questions) {
+      std::array<Case, 2> parts = make_parts(one, question, questions.size() > 1);
+      const bool has_no = parts[0].bound_ns < goal_ns_, has_yes = parts[1].bound_ns < goal_ns_;
+      if (!has_no && !has_yes) return true;
+      if (!has_no || !has_yes) {  // the other questions are about the only part left
+        one = std::move(parts[has_yes]);
+        is_restricted = true;
+        continue;
       }
-      for (int32_t unit = 0; unit < graph_.num_units; ++unit) {
-        if (!has(undecided, unit)) continue;
-        const int64_t decided =
-            std::min(count_both(before_[as_index(unit)], undecided), count_both(after_[as_index(unit)], undecided));
-        if (decided <= most) continue;
-        most = decided;
-        chosen = unit;
-        chosen_border = border;
-      }
+      const double worth = gain(one, parts[0]) * gain(one, parts[1]);
+      if (worth <= most) continue;
+      most = worth;
+      chosen = std::move(parts);
     }
-    if (chosen < 0) return false;
-    Case below = one, above = one;
-    for (int32_t unit = 0; unit < graph_.num_units; ++unit) {
-      int8_t &last = below.ranges.last[as_index(unit)], &first = above.ranges.first[as_index(unit)];
-      if (has(before_[as_index(chosen)], unit)) last = std::min(last, static_cast<int8_t>(chosen_border - 1));
-      if (has(after_[as_index(chosen)], unit)) first = std::max(first, static_cast<int8_t>(chosen_border));
-    }
-    for (Case* part : {&below, &above}) {
-      raise_bound(*part, kSweeps);
-      open(std::move(*part));
+    if (is_restricted) {
+      raise_and_open(std::move(one));
+    } else {
+      for (Case& part : chosen) raise_and_open(std::move(part));
     }
     return true;
   }
 
-  static bool is_undecided(const StageRanges& ranges, int32_t unit, int32_t border) {
-    return ranges.first[as_index(unit)] < border && border <= ranges.last[as_index(unit)];
+  std::array<Case, 2> make_parts(const Case& one, const Question& question, bool by_cut) {
+    std::array<Case, 2> parts{one, one};
+    for (const bool is_yes : {false, true}) {
+      Case& part = parts[is_yes];
+      restrict_to_answer(graph_, question, is_yes, part.ranges);
+      int64_t least = -1;
+      if (narrow(part) && by_cut) try_weights(part, Shares(part.shares), part.choice, least);
+    }
+    return parts;
   }
 
-  void raise_bound(Case& one, int sweeps) {
-    one.bound_ns = std::max(one.bound_ns, compute_bound(one.ranges));
+  double gain(const Case& one, const Case& part) const {
+    return static_cast<double>(part.bound_ns - one.bound_ns) + kSmallGain * static_cast<double>(goal_ns_);
+  }
+
+  void raise_and_open(Case&& one) {
+    raise_bound(one, kSweeps, max_steps_);
+    open(std::move(one));
+  }
+
+  // Narrows the ranges of a case, and raises its bound by what is known without a cut. Returns whether it may have
+  // plans below the goal.
+  bool narrow(Case& one) {
+    const bool is_left = narrower_.narrow(goal_ns_, one.ranges);
+    one.bound_ns = std::max(one.bound_ns, is_left ? compute_bound(one.ranges) : goal_ns_);
+    return one.bound_ns < goal_ns_;
+  }
+
+  void raise_bound(Case& one, int sweeps, int64_t max_steps) {
     int64_t least = -1;  // by the case's weights; its bound may be above it
-    const Case start = one;
+    const Shares start = one.shares;
     for (const auto choice : {BorderChoice::all_alike, BorderChoice::lowest_first, BorderChoice::highest_first})
-      try_weights(one, start.shares, choice, least);
-    double factor = kFirstFactor;
-    for (int sweep = 0; sweep < sweeps && factor > kLeastFactor && one.bound_ns < goal_ns_; ++sweep) {
-      if (!sweep_weights(one, factor, least)) factor = std::sqrt(factor);
+      try_weights(one, start, choice, least);
+    for (int sweep = 0; sweep < sweeps && one.bound_ns < goal_ns_ && steps() < max_steps; ++sweep) {
+      if (sweep_weights(one, max_steps, least)) continue;
+      if (one.factor <= kLeastFactor) return;
+      one.factor = std::max(kLeastFactor, std::sqrt(one.factor));
     }
   }
 
   // Raises or lowers each weight by a factor. Returns whether some change helped.
-  bool sweep_weights(Case& one, double factor, int64_t& least) {
+  bool sweep_weights(Case& one, int64_t max_steps, int64_t& least) {
     bool grew = false;
-    for (size_t i = 0; i < one.shares.size(); ++i) {
-      if (one.shares[i] == 0) continue;
-      for (const double change : {factor, 1 / factor}) {
+    for (size_t i = 0; i < one.shares.size() && steps() < max_steps; ++i) {
+      if (i % kMaxCutStages >= as_index(stages_) || (i >= kMaxCutStages && !overlaps_)) continue;
+      for (const bool raises : {true, false}) {
         Shares shares = one.shares;
-        shares[i] *= change;
+        if (raises) shares[i] = std::max(shares[i], kRaisedShare) * one.factor;
+        if (!raises) shares[i] /= one.factor;
         const double most = *std::max_element(shares.begin(), shares.end());
-        for (double& share : shares) share = share == 0 ? 0 : std::max(share / most, kLeastShare);
-        if (!try_weights(one, shares, one.choice, least)) continue;
+        for (double& share : shares) share = share / most < kLeastShare ? 0 : share / most;
+        if (shares == one.shares || !try_weights(one, shares, one.choice, least)) continue;
         grew = true;
         break;
       }
@@ -175,10 +178,11 @@ class Brancher {
   // Gives the case these weights when its bound by them is above `least`, which is raised. Returns whether it is.
   bool try_weights(Case& one, const Shares& shares, BorderChoice choice, int64_t& least) {
     if (one.bound_ns >= goal_ns_) return false;
-    const int64_t sum = cut_.least_sum(one.ranges, rounded(shares), choice, goal_ns_ * kWeightSum);
+    const int64_t limit = goal_ns_ * kWeightSum;
+    const int64_t sum = cut_.least_sum(one.ranges, rounded(shares), choice, limit);
     const int64_t bound = (sum + kWeightSum - 1) / kWeightSum;
-    if (sum < goal_ns_ * kWeightSum) found_(cut_.stages());
     one.bound_ns = std::max(one.bound_ns, bound);
+    if (sum < limit) goal_ns_ = std::min(goal_ns_, found_(cut_.stages()));
     if (bound <= least) return false;
     least = bound;
     one.shares = shares;
@@ -225,7 +229,7 @@ class Brancher {
   int32_t stages_;
   bool overlaps_;
   WeightedCut cut_;
-  std::vector<UnitSet> before_, after_;  // by unit: with what it depends on, or with what depends on it
+  RangeNarrower narrower_;
   std::priority_queue<Case, std::vector<Case>, IsLonger> open_;
   int64_t cases_ = 0;
 };

@@ -8,9 +8,10 @@
 namespace headrace::plan {
 
 // Calls found(stages) for a plan that a bound comes upon: a stage for each unit, where some stages may have no units.
-using VisitStages = std::function<void(const std::vector<int32_t>&)>;
+// It returns the goal from then on, which counts when it is lower.
+using VisitStages = std::function<int64_t(const std::vector<int32_t>&)>;
 
-// Returns a period that no plan undercuts, `goal_ns` at most; the least one known after about `max_steps` arcs of
+// Returns a period that no plan undercuts, the goal at most; the least one known after about `max_steps` arcs of
 // networks, from which it subtracts what it took. Returns 0 for stages with replicas, for fewer than 2 or more than
 // kMaxCutStages devices, for more than kMaxBranchUnits units and for very long times. Memory counts for nothing.
 inline constexpr int32_t kMaxBranchUnits = 4096;

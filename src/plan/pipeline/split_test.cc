@@ -524,6 +524,7 @@ std::optional<std::string> check_branches(const SplitCase& one) {
         if (stages[at(graph.tensor_producer[tensor])] > stages[at(consumer)]) wrong = "an edge leads back";
       }
     }
+    return INT64_MAX;
   };
   for (const int64_t goal : {*least + 1, 2 * *least + 10}) {
     int64_t steps = 300'000;
@@ -557,17 +558,22 @@ TEST(Split, BranchesFindTheOptimumOfARow) {
     const int64_t least = overlaps ? 500 : 550;
     int64_t steps = 1'000'000;
     std::set<std::vector<int32_t>> found;
-    const auto visit = [&](const std::vector<int32_t>& stages) { found.insert(stages); };
+    const auto visit = [&](const std::vector<int32_t>& stages) {
+      found.insert(stages);
+      return INT64_MAX;
+    };
     EXPECT_EQ(bound_by_branches(graph, least, steps, visit), least);
     EXPECT_LE(bound_by_branches(graph, 2 * least, steps, visit), least);
     EXPECT_EQ(found.count({0, 1, 1, 1, 1, 1}), 1);
     EXPECT_LT(steps, 1'000'000);
+    // A plan that is found lowers the goal.
+    EXPECT_EQ(bound_by_branches(graph, 2 * least, steps, [](const auto&) { return 300; }), 300);
     int64_t none = 0;
-    EXPECT_LT(bound_by_branches(graph, least, none, visit), least);
+    EXPECT_LT(bound_by_branches(graph, 2 * least, none, visit), least);
   }
   problem.max_replicas = 2;
   int64_t steps = 1'000'000;
-  EXPECT_EQ(bound_by_branches(contract_problem(problem).graph, 500, steps, [](const auto&) {}), 0);
+  EXPECT_EQ(bound_by_branches(contract_problem(problem).graph, 500, steps, [](const auto&) { return INT64_MAX; }), 0);
 }
 
 TEST(Split, ProofsNeverRefuteTheOptimum) {

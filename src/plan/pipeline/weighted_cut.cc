@@ -12,17 +12,7 @@
 
 namespace headrace::plan {
 
-int64_t WeightedCut::TensorCase::key() const {
-  const int64_t ends = ((producer_first * 8 + producer_last) * 8 + reader_first) * 8 + reader_last;
-  return ends * 256 + known;
-}
-
-WeightedCut::WeightedCut(const SplitGraph& graph) : graph_(graph) {
-  for (const int64_t bytes : graph.tensor_bytes) {
-    const LeastTransfer time = least_transfer(graph, bytes);
-    times_.push_back(std::min(time.in_ns, time.out_ns));
-  }
-}
+WeightedCut::WeightedCut(const SplitGraph& graph) : graph_(graph), times_(least_transfer_times(graph)) {}
 
 int64_t WeightedCut::least_sum(const StageRanges& ranges, const StageWeights& weights, BorderChoice choice,
                                int64_t limit) {
@@ -62,7 +52,7 @@ void WeightedCut::add_unit(CutNetwork& network, int32_t unit) {
   constant_ += time * weight(last);
   for (int32_t border = first + 1; border <= last; ++border) {
     const int32_t node = node_of(unit, border);
-    if (border < last) network.add_arc(node, node + 1, kUncuttable);
+    if (border < last) network.add_arc(node, node + 1, kUncuttable, ranges_->may_have(unit, border) ? 0 : kUncuttable);
     const int64_t more_below = time * (weight(border - 1) - weight(border));
     if (more_below > 0) network.add_cost(node, more_below);
     if (more_below >= 0) continue;
@@ -71,23 +61,11 @@ void WeightedCut::add_unit(CutNetwork& network, int32_t unit) {
   }
 }
 
-WeightedCut::TensorCase WeightedCut::case_of(size_t tensor) const {
-  const auto producer = as_index(graph_.tensor_producer[tensor]);
-  TensorCase made{ranges_->first[producer], ranges_->last[producer], 0, 0, 0};
-  for (const int32_t consumer : graph_.tensor_consumers[tensor]) {
-    const int32_t first = ranges_->first[as_index(consumer)], last = ranges_->last[as_index(consumer)];
-    made.reader_first = std::max(made.reader_first, first);
-    made.reader_last = std::max(made.reader_last, last);
-    if (first == last) made.known |= uint32_t{1} << static_cast<uint32_t>(first);
-  }
-  return made;
-}
-
 // Returns the weight of 1 ns of transfers, when the producer's stage and the last reader's are these.
 int64_t WeightedCut::cost_of(const TensorCase& one, int32_t from, int32_t last_reader) const {
   int64_t cost = 0;
   for (int32_t stage = from + 1; stage <= last_reader; ++stage) {
-    if (stage == last_reader || (one.known >> static_cast<uint32_t>(stage) & 1) != 0)
+    if (stage == last_reader || one.is_read_in(stage))
       cost += weights_->transfers[as_index(from)] + weights_->transfers[as_index(stage)];
   }
   return cost;
@@ -140,7 +118,7 @@ const WeightedCut::BorderWeights& WeightedCut::border_weights(const TensorCase& 
 
 void WeightedCut::add_tensor(CutNetwork& network, size_t tensor) {
   const int32_t producer = graph_.tensor_producer[tensor];
-  const TensorCase one = case_of(tensor);
+  const TensorCase one = case_of(graph_, *ranges_, tensor);
   const BorderWeights weights = border_weights(one);
   for (int32_t border = one.producer_first + 1; border <= one.reader_last; ++border) {
     const int32_t from = node_of(producer, border);
@@ -148,22 +126,22 @@ void WeightedCut::add_tensor(CutNetwork& network, size_t tensor) {
       const int32_t to = node_of(consumer, border);
       if (from >= 0 && to >= 0) network.add_arc(to, from, kUncuttable);
     }
-    add_crossing(network, tensor, border, times_[tensor] * weights[as_index(border)]);
+    add_crossing(network, tensor, border, border <= one.reader_first, times_[tensor] * weights[as_index(border)]);
   }
 }
 
 // Adds the cost of plans in which the producer is below the border and some consumer is above it.
-void WeightedCut::add_crossing(CutNetwork& network, size_t tensor, int32_t border, int64_t cost) {
+void WeightedCut::add_crossing(CutNetwork& network, size_t tensor, int32_t border, bool is_read_above, int64_t cost) {
   const int32_t producer = node_of(graph_.tensor_producer[tensor], border);
   if (producer == kAbove || cost == 0) return;
+  if (is_read_above) {
+    if (producer == kBelow) constant_ += cost;
+    if (producer >= 0) network.add_cost(producer, cost);
+    return;
+  }
   std::vector<int32_t> open;  // consumers that may be above the border
   for (const int32_t consumer : graph_.tensor_consumers[tensor]) {
     const int32_t node = node_of(consumer, border);
-    if (node == kAbove) {
-      if (producer == kBelow) constant_ += cost;
-      if (producer >= 0) network.add_cost(producer, cost);
-      return;
-    }
     if (node >= 0) open.push_back(node);
   }
   if (open.empty()) return;

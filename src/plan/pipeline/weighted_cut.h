@@ -1,22 +1,13 @@
 // The least weighted sum of what all stages take, where it is known for each unit which stages may have it.
 #pragma once
 
-#include <array>
-
 #include "plan/pipeline/cut_network.h"
-#include "plan/pipeline/limits.h"
+#include "plan/pipeline/stage_ranges.h"
 
 namespace headrace::plan {
 
-inline constexpr int32_t kMaxCutStages = 8;
-
-// The stages that each unit may have, by unit. A consumer's are not below its producer's, first and last.
-struct StageRanges {
-  std::vector<int8_t> first, last;
-};
-
 // Weights of the compute and of the transfers of each stage. Their sum over both is kWeightSum.
-inline constexpr int64_t kWeightSum = 4096;
+inline constexpr int64_t kWeightSum = 65'536;
 struct StageWeights {
   std::array<int64_t, kMaxCutStages> compute{}, transfers{};
 };
@@ -38,26 +29,18 @@ class WeightedCut {
 
  private:
   using BorderWeights = std::array<int64_t, kMaxCutStages>;  // by the stage above the border; 0 has none
-  // The stages that a tensor's producer may have, and the last of those with a consumer; `known` has those that have a
-  // consumer for sure.
-  struct TensorCase {
-    int32_t producer_first, producer_last, reader_first, reader_last;
-    uint32_t known;
-    int64_t key() const;
-  };
 
   // Returns the node that is inside when the unit lies below the border; kBelow or kAbove when that is known.
   static constexpr int32_t kBelow = -1, kAbove = -2;
   int32_t node_of(int32_t unit, int32_t border) const;
   void number_nodes();
   void add_unit(CutNetwork& network, int32_t unit);
-  TensorCase case_of(size_t tensor) const;
   const BorderWeights& border_weights(const TensorCase& one);
   BorderWeights make_weights(const TensorCase& one) const;
   int64_t cost_of(const TensorCase& one, int32_t from, int32_t last_reader) const;
   void raise_together(const TensorCase& one, std::vector<int32_t> raised, BorderWeights& made) const;
   void add_tensor(CutNetwork& network, size_t tensor);
-  void add_crossing(CutNetwork& network, size_t tensor, int32_t border, int64_t cost);
+  void add_crossing(CutNetwork& network, size_t tensor, int32_t border, bool is_read_above, int64_t cost);
   void read_stages(const CutNetwork& network);
 
   const SplitGraph& graph_;
