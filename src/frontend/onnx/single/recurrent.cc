@@ -49,6 +49,8 @@ ops::RecurrentAttrs layer_attrs(NodeContext& context, RecurrentCell cell) {
   attrs.activation_alpha = numbers_attr(context, "activation_alpha");
   attrs.activation_beta = numbers_attr(context, "activation_beta");
   attrs.clip = context.float_attr("clip", 0);
+  if (context.has_attr("clip") && attrs.clip == 0)
+    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "clip is 0, which leaves every gate 0; leave it out for no clip");
   if (cell == RecurrentCell::lstm) attrs.input_forget = context.flag_attr("input_forget", false);
   if (cell == RecurrentCell::gru) attrs.linear_before_reset = context.flag_attr("linear_before_reset", false);
   return attrs;

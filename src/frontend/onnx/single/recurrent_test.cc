@@ -69,6 +69,7 @@ TEST(ConvertRecurrent, SomeAreRefused) {
   EXPECT_THAT(error({x, kOne, kOne}, with(none, AttributeSpec("activations", 1))), HasSubstr("activations"));
   EXPECT_THAT(error({x, kOne, kOne}, with(none, AttributeSpec("layout", 2))), HasSubstr("'layout' is 2"));
   EXPECT_THAT(error({x, kOne, kOne}, with(none, AttributeSpec("direction", "up"))), HasSubstr("direction"));
+  EXPECT_THAT(error({x, kOne, kOne}, with(none, AttributeSpec("clip", 0.0F))), HasSubstr("clip is 0, which leaves"));
   EXPECT_THAT(error({x, kOne, f32({1, 1}, {1})}, none), HasSubstr("its inputs X and R have 3 and 2 dimensions"));
   EXPECT_THAT(error({x, f32({1, 1, 2}, {1, 1}), kOne}, none), HasSubstr("weight must be Tensor[(1, 1, 1), float32]"));
   EXPECT_THAT(error({i64({1, 1, 1}, {1}), kOne, kOne}, none), HasSubstr("must be floating point"));
