@@ -1,4 +1,4 @@
-"""Models whose nodes all have one name: plans tell their ops apart."""
+"""Models whose nodes all have one name: plans and reasons tell their ops apart."""
 
 import json
 
@@ -58,6 +58,12 @@ def places(report: dict) -> dict[tuple[str, int], str]:
     return {(node["op"], node["outputs"][0]["shape"][0]): rows[node["placement"]]["backend"] for node in nodes}
 
 
+def messages(report: dict) -> dict[tuple[str, int], str]:
+    nodes = [node for node in report["graph"]["nodes"] if node["kind"] == "op"]
+    rows = report["placement"]
+    return {(node["op"], node["outputs"][0]["shape"][0]): rows[node["placement"]]["message"] for node in nodes}
+
+
 @pytest.fixture
 def backend():
     hr.backend.register(Pairs(), override=True)
@@ -107,3 +113,13 @@ def test_a_plan_with_other_parts_is_an_error(tmp_path, capfd, backend):
     wrong.write_text(old)
     assert _main(["explain", model, "--plan", str(wrong)]) == USER
     assert 'the row of the pattern same_pairs.t does not list the ops that it has as "parts"' in capfd.readouterr().err
+
+
+def test_a_reason_names_patterns_of_its_own_op_only(tmp_path, capfd, backend):
+    model = saved_model(tmp_path / "m.onnx", (SMALL, ["Tanh", "Relu"]), (128, ["Neg", "Relu"]))
+    words = ("explain", model, "--backends", backend, "--placement", "cost")
+    said = messages(report(capfd, *words))
+    pattern = "the pattern same_pairs.t, which takes it, costs 1 s by same_pairs"
+    assert pattern in said["nn.relu", SMALL]
+    assert pattern not in said["nn.relu", 128]
+    assert pattern not in said["negative", 128]

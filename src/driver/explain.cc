@@ -78,7 +78,7 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   const Placing placing = make_placing(canonical, options);
   partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
   check_backend_options(options, placing.backends, placed.regions);
-  explanation.graph = partition::read_graph(placed, placing.backends, placing.refusals);
+  explanation.graph = partition::read_graph(placed, placing.backends, placing.decider->refusals);
   add_borders(explanation.graph, placing, options);
   add_cost(explanation, canonical, placing, options);
   if (with_plan) {

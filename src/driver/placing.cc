@@ -98,8 +98,10 @@ partition::OpCosts costs_of(const partition::Backends& backends, const CompileOp
 }
 
 void place_by_order(Placing& placing) {
-  placing.module = partition::compose(placing.program, placing.backends, &placing.refusals);
+  partition::PatternRefusals refusals;
+  placing.module = partition::compose(placing.program, placing.backends, &refusals);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
+  placing.decider->refusals = refusals.of_split(placing.program, placing.module);
 }
 
 bool has_plan(const CompileOptions& options) { return !options.plan.empty() || options.plan_text; }
@@ -122,9 +124,11 @@ void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOpt
   set_model(now, canonical);
   now.costs_hash = hash_of(costs_text(options));
   partition::check_is_current(plan, now);
-  placing.module = partition::split_of_plan(plan, names, placing.program, placing.backends, placing.refusals);
+  partition::PatternRefusals refusals;
+  placing.module = partition::split_of_plan(plan, names, placing.program, placing.backends, refusals);
   placing.costs_hash = plan.costs_hash;
   placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends, std::move(names));
+  placing.decider->refusals = refusals.of_split(placing.program, placing.module);
 }
 
 }  // namespace
@@ -208,12 +212,10 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
     auto decider =
         std::make_unique<partition::CostDecider>(placing.program, costs_of(placing.backends, options, model, measured));
     by_cost = decider.get();
-    placing.refusals = decider->refusals;
     placing.costs_hash = hash_of(measured);
     placing.module = decider->module();
     placing.decider = std::move(decider);
   }
-  placing.decider->refusals = placing.refusals;
   if (!options.overrides.empty()) {
     auto overrides = std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides,
                                                                   placing.backends, placing.module);

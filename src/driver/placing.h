@@ -47,7 +47,6 @@ struct Placing {
   IRModule module;               // with functions of what the backends' patterns match
   std::unique_ptr<partition::Decider> decider;   // made for `module`
   std::optional<partition::PlanCost> cost = {};  // set for a placement by cost; counts the overrides too
-  partition::PatternRefusals refusals = {};      // matches of patterns that their backends refuse
   std::string costs_hash = {};                   // hash of the measured costs that it was made by; empty: none
 };
 

@@ -145,11 +145,12 @@ std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends
 CostDecider::CostDecider(const IRModule& module, OpCosts costs)
     : costs_(std::move(costs)), choice_(Search(module, costs_).best()) {
   const InstanceSet& instances = choice_.problem->instances();
-  refusals = instances.refusals;
+  split_ = read_composition(instances.module, choice_.split.module);
+  refusals = instances.refusals.of_split(instances.module, choice_.split.module);
   for (const Instance& one : instances.all) {
     for (const Expr& part : one.parts) {
       if (const auto* call = part.as<relay::CallNode>(); call != nullptr && call->as_op() != nullptr)
-        instances_at_[{place_of(*call), kind_of(*call)}].push_back(&one);
+        instances_of_[call].push_back(&one);
     }
   }
 }
@@ -184,13 +185,20 @@ Labels CostDecider::decide(const IRModule& module) {
   return choice_.problem->backends_of(choice_.split, choice_.labels);
 }
 
-std::vector<LabelSeconds> CostDecider::costs_of(const relay::CallNode& call) const {
-  std::vector<LabelSeconds> costs = costs_.of(call);
+const CostProblem::Join* CostDecider::join_of(const PlacedCall& call, const std::string& label) const {
+  const Expr plain = split_.plain_of(ref(&call.own));
+  const auto* before = plain.as<relay::CallNode>();
+  const bool is_piece = call.own.as_op() == nullptr && (before == nullptr || before->as_op() != nullptr);
+  return choice_.problem->join_of(plain, is_piece, label, choice_.labels);
+}
+
+std::vector<LabelSeconds> CostDecider::costs_of(const PlacedCall& call) const {
+  std::vector<LabelSeconds> costs = costs_.of(call.now);
   for (LabelSeconds& one : costs) {
     for (const PlanScale& scale : choice_.plan.scales) {
       if (scale.label == one.label) one.seconds *= scale.factor;
     }
-    if (const CostProblem::Join* join = choice_.problem->join_of(call, one.label, choice_.labels))
+    if (const CostProblem::Join* join = join_of(call, one.label))
       one.seconds = std::max(one.seconds - join->seconds_saved, 0.0);
   }
   return costs;
@@ -198,7 +206,7 @@ std::vector<LabelSeconds> CostDecider::costs_of(const relay::CallNode& call) con
 
 // Returns "the plan of least cost runs it here: 1.2 us by x, 3 us natively", the place that was chosen first. A plan
 // that was taken though another costs less says so.
-std::string CostDecider::least_cost(const relay::CallNode& call, const std::string& chosen,
+std::string CostDecider::least_cost(const PlacedCall& call, const std::string& chosen,
                                     std::vector<LabelSeconds> costs) const {
   const auto first =
       std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
@@ -207,15 +215,15 @@ std::string CostDecider::least_cost(const relay::CallNode& call, const std::stri
                                               : "the plan of least cost runs it here:";
   for (const LabelSeconds& one : costs)
     text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds),
-                        where_of(one.label, choice_.problem->join_of(call, one.label, choice_.labels)));
+                        where_of(one.label, join_of(call, one.label)));
   return text;
 }
 
 // Returns "; the pattern own.both, which takes it, costs 2 us by own" for each instance that has an op, which the plan
 // leaves to native code.
-std::string CostDecider::costs_of_patterns(const relay::CallNode& call) const {
-  const auto found = instances_at_.find({place_of(call), kind_of(call)});
-  if (call.as_op() == nullptr || found == instances_at_.end()) return "";
+std::string CostDecider::costs_of_patterns(const PlacedCall& call) const {
+  const auto found = instances_of_.find(split_.plain_of(ref(&call.own)).object());
+  if (call.own.as_op() == nullptr || found == instances_of_.end()) return "";
   std::set<std::string> texts;
   for (const Instance* one : found->second) {
     for (const LabelSeconds& cost : costs_.of(*one->call.as<relay::CallNode>())) {
@@ -227,13 +235,13 @@ std::string CostDecider::costs_of_patterns(const relay::CallNode& call) const {
   return fmt::format("{}", fmt::join(texts, ""));
 }
 
-Verdict CostDecider::why(const relay::CallNode& call, const std::string& backend) const {
+Verdict CostDecider::why(const PlacedCall& call, const std::string& backend) const {
   std::vector<LabelSeconds> costs = costs_of(call);
   const std::string patterns = backend == kNative ? costs_of_patterns(call) : "";
-  if (backend == kNative && ((costs.size() == 1 && patterns.empty()) || !why_in_no_region(call).empty()))
-    return why_native(costs_.backends(), call, refusals);
+  if (backend == kNative && ((costs.size() == 1 && patterns.empty()) || !why_in_no_region(call.now).empty()))
+    return why_native(costs_.backends(), call.now, refusals.of(call.own));
   std::string message = least_cost(call, backend, std::move(costs)) + patterns;
-  if (call.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call));
+  if (call.now.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call.now));
   return {.reason = HR_REASON_PLACE_BY_COST, .message = std::move(message)};
 }
 

@@ -80,19 +80,20 @@ class CostDecider : public Decider {
   PlanCost plan_of(const IRModule& split, const Labels& labels) const;
 
   Labels decide(const IRModule& module) override;
-  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  Verdict why(const PlacedCall& call, const std::string& backend) const override;
   // Seconds are those in the kernel or the region of an operand, where the plan has one that computes the call as well.
-  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override;
+  std::vector<LabelSeconds> costs_of(const PlacedCall& call) const override;
 
  private:
   double seconds_of_other(const IRModule& split, const Labels& labels) const;
-  std::string costs_of_patterns(const relay::CallNode& call) const;
-  std::string least_cost(const relay::CallNode& call, const std::string& chosen, std::vector<LabelSeconds> costs) const;
+  const CostProblem::Join* join_of(const PlacedCall& call, const std::string& label) const;
+  std::string costs_of_patterns(const PlacedCall& call) const;
+  std::string least_cost(const PlacedCall& call, const std::string& chosen, std::vector<LabelSeconds> costs) const;
 
   OpCosts costs_;
   CostChoice choice_;
-  // The instances that an op is a part of, by its place and kind.
-  std::map<std::pair<std::string, std::string>, std::vector<const Instance*>> instances_at_;
+  Composition split_;                                                             // the program as the plan has it
+  std::unordered_map<const Object*, std::vector<const Instance*>> instances_of_;  // by the program's calls of ops
 };
 
 }  // namespace headrace::partition

@@ -114,12 +114,18 @@ bool is_table(const RawValue& raw) {
 
 }  // namespace
 
-IRModule merge_composite(const IRModule& module, std::span<const CompositePattern> table) {
+IRModule merge_composite(const IRModule& module, std::span<const CompositePattern> table,
+                         const std::function<void(const IRModule&)>& on_program) {
   const IRModule before = relay::infer_type(module);
   relay::TypedModule typed = relay::infer_type_and_values(passes::in_order(before).module);
   BodyGraphs graphs;
   bool has_merged = false;
-  for (const CompositePattern& entry : table) has_merged |= merge_pattern(typed, entry, graphs);
+  if (on_program) on_program(typed.module);
+  for (const CompositePattern& entry : table) {
+    if (!merge_pattern(typed, entry, graphs)) continue;
+    has_merged = true;
+    if (on_program) on_program(typed.module);
+  }
   return has_merged ? typed.module : before;
 }
 

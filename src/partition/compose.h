@@ -44,7 +44,9 @@ struct CompositePattern {
 
 // Returns the module with its pieces as functions, typed; the module itself when nothing matched and it was typed.
 // UserError as relay::infer_type and relay::Matcher::match; what a check throws passes through.
-IRModule merge_composite(const IRModule& module, std::span<const CompositePattern> table);
+// `on_program`, unless null, gets each program in which patterns are matched, before they are.
+IRModule merge_composite(const IRModule& module, std::span<const CompositePattern> table,
+                         const std::function<void(const IRModule&)>& on_program = {});
 
 // Reads a table from the value of the pass's option: the text form of a table, or a list of [name, pattern] and
 // [name, pattern, check], where a pattern is a node or a text and a check is a function of an expression that gives an

@@ -53,10 +53,14 @@ class Reader {
     }
   }
 
-  void visit(const Pair& pair) {
+  void visit(Pair pair) {
+    while (const ExprNode* const* argument = arguments_.find(pair.plain)) pair.plain = *argument;
     if (const Param* param = params_.find(pair.composed)) return visit_param(pair, *param);
     if (relay::is_atomic(*pair.composed)) return;
     if (pair.instance == kNone && pair.plain == pair.composed) return;
+    if (const FunctionNode* broken = composite_at(ref(pair.plain));
+        broken != nullptr && !composite_at(ref(pair.composed)))
+      return enter_broken(pair, *broken);
     if (!seen_.try_emplace(pair.composed, true).second) return;
     const FunctionNode* function = composite_at(ref(pair.composed));
     if (function != nullptr && composite_at(ref(pair.plain)) == nullptr) return enter(pair, *function);
@@ -96,6 +100,14 @@ class Reader {
     open_.push_back({pair.plain, function.body.get(), instance});
   }
 
+  // Goes on in a function of the plain program that the composed one has broken up.
+  void enter_broken(const Pair& pair, const FunctionNode& function) {
+    const auto& call = static_cast<const CallNode&>(*pair.plain);
+    for (size_t i = 0; i < function.params.size(); ++i)
+      arguments_.try_emplace(function.params[i].object(), call.args[i].get());
+    open_.push_back({function.body.get(), pair.composed, pair.instance});
+  }
+
   // Returns the op that a node calls; null for other nodes.
   static const OpNode* op_of(const ExprNode& node) {
     const auto* call = ref(&node).as<CallNode>();
@@ -110,8 +122,9 @@ class Reader {
 
   std::vector<Pair> open_;
   std::vector<Instance> instances_;
-  std::vector<bool> is_whole_;  // by instance: all was found
-  ObjectMap<Param> params_;     // by parameter of a composite function
+  std::vector<bool> is_whole_;            // by instance: all was found
+  ObjectMap<Param> params_;               // by parameter of a composite function
+  ObjectMap<const ExprNode*> arguments_;  // by parameter of a function that is broken up
   ObjectMap<bool> seen_;
   ObjectMap<Expr> plain_;
 };

@@ -33,14 +33,14 @@ struct Composition {
   ObjectMap<Expr> plain;
 
   // Returns what an expression of the composed program stands for: itself where there is no entry.
-  const Expr& plain_of(const Expr& composed) const {
+  Expr plain_of(const Expr& composed) const {
     const Expr* found = plain.find(composed.object());
     return found == nullptr ? composed : *found;
   }
 };
 
-// Compares the bodies of two programs, which compute the same, but for pieces that are composite functions in
-// `composed` and not in `plain`. Where calls of ops differ, it stops. Linear; uses no recursion.
+// Compares the bodies of two programs, which compute the same, but for pieces that are composite functions in one of
+// them and not in the other. Where calls of ops differ, it stops. Linear; uses no recursion.
 Composition read_composition(const Expr& plain, const Expr& composed);
 // Compares their mains.
 Composition read_composition(const IRModule& plain, const IRModule& composed);

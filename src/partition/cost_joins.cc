@@ -16,8 +16,6 @@ namespace {
 // A region is taken to compute so many calls before one, when backends are asked what that saves.
 constexpr size_t kMaxProducers = 8;
 
-std::string kind_and_place(const CallNode& call) { return fmt::format("{} {}", kind_of(call), to_string(call.span)); }
-
 }  // namespace
 
 // Reads the joins of one call by one label, or of an instance.
@@ -157,39 +155,6 @@ void CostProblem::read_joins(const OpCosts& costs) {
   }
 }
 
-void CostProblem::read_names() {
-  for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
-    const auto* call = flow_.node(node).as<CallNode>();
-    if (call == nullptr) continue;
-    const auto [named, is_new] = nodes_by_name_.try_emplace(kind_and_place(*call), node);
-    if (!is_new) named->second = kNone;
-  }
-  for (size_t i = 0; i < pieces_.all().size(); ++i) {
-    const CallNode& call = *pieces_.instance(i).call.as<CallNode>();
-    if (pieces_.all()[i].label != kNone) pieces_by_name_[kind_and_place(call)].push_back(static_cast<int32_t>(i));
-  }
-}
-
-// A call of the rewritten program is found by its kind and place. Of several instances it is the one that is taken.
-const CostProblem::Joins* CostProblem::find_joins(const CallNode& call, int32_t label,
-                                                  const std::vector<int32_t>& labels) const {
-  int32_t node = flow_.find(ref(&call));
-  const std::string name = kind_and_place(call);
-  if (const auto named = nodes_by_name_.find(name); node == kNone && named != nodes_by_name_.end())
-    node = named->second;
-  if (const auto pieces = pieces_by_name_.find(name); node == kNone && pieces != pieces_by_name_.end()) {
-    for (const int32_t i : pieces->second) {
-      const Piece& piece = pieces_.all()[static_cast<size_t>(i)];
-      if (piece.backend != label || labels[static_cast<size_t>(piece.root)] != piece.label) continue;
-      node = piece.root;
-      label = piece.label;
-      break;
-    }
-  }
-  const auto joins = joins_.find({node, label});
-  return joins == joins_.end() ? nullptr : &joins->second;
-}
-
 bool CostProblem::has_producers(const Join& join, int32_t label, const std::vector<int32_t>& labels) const {
   if (labels[static_cast<size_t>(join.operand)] != join.form) return false;
   return std::all_of(join.producers.begin() + 1, join.producers.end(), [&](const CallNode* producer) {
@@ -197,15 +162,22 @@ bool CostProblem::has_producers(const Join& join, int32_t label, const std::vect
   });
 }
 
-const CostProblem::Join* CostProblem::join_of(const CallNode& call, const std::string& label,
+const CostProblem::Join* CostProblem::join_of(const Expr& call, bool is_piece, const std::string& label,
                                               const std::vector<int32_t>& labels) const {
+  const int32_t node = flow_.find(call);
+  if (node == kNone) return nullptr;
   const auto at = label == kNative ? names_.begin() : std::find(names_.begin() + 1, names_.end(), label);
-  const auto own = static_cast<int32_t>(at - names_.begin());
-  const Joins* joins = find_joins(call, own, labels);
-  if (joins == nullptr) return nullptr;
-  const auto found =
-      std::find_if(joins->begin(), joins->end(), [&](const Join& join) { return has_producers(join, own, labels); });
-  return found == joins->end() ? nullptr : &*found;
+  auto own = static_cast<int32_t>(at - names_.begin());
+  if (is_piece) {
+    const int32_t taken = labels[static_cast<size_t>(node)];
+    if (pieces_.at(node, taken) == kNone || backend_of(taken) != own) return nullptr;
+    own = taken;
+  }
+  const auto joins = joins_.find({node, own});
+  if (joins == joins_.end()) return nullptr;
+  const auto found = std::find_if(joins->second.begin(), joins->second.end(),
+                                  [&](const Join& join) { return has_producers(join, own, labels); });
+  return found == joins->second.end() ? nullptr : &*found;
 }
 
 // The first operand that nothing else uses in the plan counts.

@@ -58,7 +58,6 @@ CostProblem::CostProblem(InstanceSet instances, const OpCosts& costs)
   plain.flow = flow_;
   read_uses(plain);
   plain_ = std::make_shared<const BodyView>(std::move(plain));
-  read_names();
   read_joins(costs);
   read_borders(costs);
 }

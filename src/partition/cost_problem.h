@@ -106,9 +106,11 @@ class CostProblem {
     int32_t operand = kNone;  // the operand's node
     int32_t form = 0;         // the operand's label: an instance, or its backend
   };
-  // Returns the join of this call by a label ("native" or the name of a backend), if the plan has its producers there;
-  // null when there is none.
-  const Join* join_of(const relay::CallNode& call, const std::string& label, const std::vector<int32_t>& labels) const;
+  // Returns the join of a call of the body by a label ("native" or the name of a backend), if the plan has its
+  // producers there; null when there is none. `is_piece`: of the instance whose root the call is, and which the plan
+  // takes.
+  const Join* join_of(const Expr& call, bool is_piece, const std::string& label,
+                      const std::vector<int32_t>& labels) const;
 
  private:
   double seconds(int32_t node, int32_t label) const {
@@ -127,9 +129,7 @@ class CostProblem {
   std::shared_ptr<const BodyView> view_of(const std::vector<int32_t>& labels) const;
   std::shared_ptr<const BodyView> make_view(const std::vector<int32_t>& taken) const;
   size_t producer_of(const Expr& value) const;
-  void read_names();
   void read_joins(const OpCosts& costs);
-  const Joins* find_joins(const relay::CallNode& call, int32_t label, const std::vector<int32_t>& labels) const;
   bool has_producers(const Join& join, int32_t label, const std::vector<int32_t>& labels) const;
   const Join* join_in(const BodyView& view, const Regions& regions, std::pair<int32_t, int32_t> key, const Joins& joins,
                       const std::vector<int32_t>& labels) const;
@@ -170,8 +170,6 @@ class CostProblem {
   std::shared_ptr<const BodyView> plain_;               // the body without instances
   mutable Views views_;                                 // some of those with instances
   std::map<std::pair<int32_t, int32_t>, Joins> joins_;  // by the node of the call, and its label
-  std::map<std::string, int32_t> nodes_by_name_;        // by kind and place; kNone for several
-  std::map<std::string, std::vector<int32_t>> pieces_by_name_;
   // Seconds that a value takes to leave the code of a backend and to enter it, by producer and backend.
   std::vector<double> leaving_, entering_;
   std::vector<double> region_call_;                  // by backend: seconds to call a region with one value

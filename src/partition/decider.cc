@@ -94,15 +94,15 @@ Labels OrderDecider::decide(const IRModule& module) {
   return labels;
 }
 
-Verdict OrderDecider::why(const CallNode& call, const std::string& backend) const {
+Verdict OrderDecider::why(const PlacedCall& call, const std::string& backend) const {
   if (backend != kNative)
     return {.reason = HR_REASON_PLACE_BY_ORDER,
-            .message = call.as_op() != nullptr
+            .message = call.now.as_op() != nullptr
                            ? "it is the first backend of the list that takes the op"
                            : fmt::format("it is the first backend of the list that takes what its pattern {} matches",
-                                         kind_of(call))};
+                                         kind_of(call.now))};
   if (backends_.empty()) return {.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
-  return why_native(backends_, call, refusals);
+  return why_native(backends_, call.now, refusals.of(call.own));
 }
 
 }  // namespace headrace::partition

@@ -12,6 +12,17 @@
 
 namespace headrace::partition {
 
+// A call of a program that placement has made regions in.
+struct PlacedCall {
+  PlacedCall(const relay::CallNode& one) : PlacedCall(one, one) {}  // implicit, for calls that have not changed
+  PlacedCall(const relay::CallNode& made, const relay::CallNode& before) : now(made), own(before) {}
+
+  const relay::CallNode& now;
+  // The call that became it, of the module that decide() got or inside of one of its composite functions; `now` where
+  // there is none, since a backend's hook made it.
+  const relay::CallNode& own;
+};
+
 class Decider {
  public:
   virtual ~Decider() = default;
@@ -19,20 +30,20 @@ class Decider {
   virtual const Backends& backends() const = 0;
   // Returns the backend of each call of a typed module (for_each_decided_call) that is not native.
   virtual Labels decide(const IRModule& module) = 0;
-  // Returns why a call of an op is on `backend`, which may be native. Placement asks after it has made regions, so the
-  // call is one of the rewritten program.
-  virtual Verdict why(const relay::CallNode& call, const std::string& backend) const = 0;
+  // Returns why a call of an op or of a composite function is on `backend`, which may be native.
+  virtual Verdict why(const PlacedCall& call, const std::string& backend) const = 0;
   // Returns why a call of the module that decide() got is on `backend`, as a plan of these decisions says it.
   virtual Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const {
     return why(call, backend);
   }
   // Returns the seconds of a call natively and on each backend that takes it; nothing where costs do not decide.
-  virtual std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const {
+  virtual std::vector<LabelSeconds> costs_of(const PlacedCall& call) const {
     (void)call;
     return {};
   }
 
-  // Matches that backends refused, where they are known: why() says so.
+  // Matches that backends refused, by the calls of the module that decide() gets and those inside of its composite
+  // functions, where they are known: why() says so.
   PatternRefusals refusals = {};
 };
 
@@ -42,7 +53,7 @@ class OrderDecider : public Decider {
   explicit OrderDecider(Backends backends) : backends_(std::move(backends)) {}
   const Backends& backends() const override { return backends_; }
   Labels decide(const IRModule& module) override;
-  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  Verdict why(const PlacedCall& call, const std::string& backend) const override;
 
  private:
   Backends backends_;

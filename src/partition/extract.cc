@@ -31,21 +31,22 @@ class BodyExtractor {
     }
   }
 
-  // Adds the regions' functions to `module` and returns the body that calls them.
-  Expr extracted(const IRModule& module, std::vector<ExtractedRegion>& extracted) {
+  // Adds the regions' functions to the module of `result` and returns the body that calls them.
+  Expr extracted(Partitioned& result) {
+    const IRModule& module = result.module;
     for (const std::string& backend : regions_.backend) named_.push_back(names_.next(*module, backend));
     functions_.resize(named_.size());
     for (const int32_t unit : order_units(flow_, regions_)) {
       if (unit >= flow_.num_nodes()) {
-        extract(static_cast<size_t>(unit - flow_.num_nodes()));
+        extract(static_cast<size_t>(unit - flow_.num_nodes()), result.before);
       } else if (region(unit) == kNone) {
-        rebuild(unit);
+        rebuild(unit, result.before);
       }
     }
     for (size_t at = 0; at < functions_.size(); ++at) {
       if (!functions_[at].first) continue;  // all that leaves it came in
       module->add_function(functions_[at].first, functions_[at].second);
-      extracted.push_back({named_[at].symbol, regions_.backend[at], count_calls(at)});
+      result.regions.push_back({named_[at].symbol, regions_.backend[at], count_calls(at)});
     }
     return outer(flow_.body, flow_.find(flow_.body));
   }
@@ -62,7 +63,7 @@ class BodyExtractor {
     return node == kNone ? value : outer_[static_cast<size_t>(node)];
   }
 
-  void rebuild(int32_t i) {
+  void rebuild(int32_t i, CallsBefore& before) {
     const Expr& node = flow_.node(i);
     if (!relay::is_entered(node)) {
       outer_[static_cast<size_t>(i)] = node;
@@ -74,10 +75,13 @@ class BodyExtractor {
       const int32_t at = from[children_.size()];
       children_.push_back(at == kNone ? ref(child) : outer_[static_cast<size_t>(at)]);
     });
-    outer_[static_cast<size_t>(i)] = retyped(node, relay::with_children(node, children_));
+    Expr& now = outer_[static_cast<size_t>(i)];
+    now = retyped(node, relay::with_children(node, children_));
+    if (const auto* call = node.as<relay::CallNode>(); call != nullptr && now != node)
+      before.emplace(now.object(), call);
   }
 
-  void extract(size_t at) {
+  void extract(size_t at, CallsBefore& before) {
     RegionBuilder builder({regions_.backend[at], named_[at].number, options_.bind_constants});
     for (const size_t use : uses_[at].entering) {
       const Flow::Use& input = flow_.uses[use];
@@ -88,6 +92,7 @@ class BodyExtractor {
     if (builder.has_results()) {
       const GlobalVar var = make_global_var(named_[at].symbol);
       functions_[at] = {var, builder.function(named_[at].symbol)};
+      builder.add_calls_before(functions_[at].second->body, before);
       builder.make_call(var, functions_[at].second->checked_type());
     }
     for (const size_t use : uses_[at].leaving) {
@@ -121,7 +126,7 @@ class BodyExtractor {
 // Extracts from each function what `choose` finds in its flow.
 template <typename Choose>
 Partitioned extract_all(const IRModule& module, const PartitionOptions& options, Choose&& choose) {
-  Partitioned result{snapshot(module), {}, 0};
+  Partitioned result{snapshot(module), {}, 0, {}};
   bool changes = false;
   const IRModule rewritten = rewrite_entered_functions(module, [&](const std::string& name, const FunctionNode& fn) {
     Flow flow;
@@ -133,9 +138,9 @@ Partitioned extract_all(const IRModule& module, const PartitionOptions& options,
     }
     RegionNames names(options.mod_name, name);
     changes = true;
-    return BodyExtractor(flow, regions, names, options).extracted(result.module, result.regions);
+    return BodyExtractor(flow, regions, names, options).extracted(result);
   });
-  if (!changes) return {module, {}, result.fewest_regions};
+  if (!changes) return {module, {}, result.fewest_regions, {}};
   // The regions' functions come after those that were there.
   for (const auto& [var, function] : rewritten->functions()) result.module->add_function(var, function, true);
   return result;

@@ -33,10 +33,15 @@ struct ExtractedRegion {
   int64_t num_calls = 0;
 };
 
+// The calls of a module before a rewrite, by the calls that became of them; of those that are others.
+using CallsBefore = std::unordered_map<const Object*, const relay::CallNode*>;
+
 struct Partitioned {
   IRModule module;
   std::vector<ExtractedRegion> regions;  // in the order of the module's functions and of the results within each
   int64_t fewest_regions = 0;            // a lower bound of the number of regions; 0 where none was computed
+  // Calls of the given module, which it borrows. What relay.ext.<backend>.optimize made anew has none.
+  CallsBefore before = {};
 };
 
 // PartitionGraph: extracts the parts that compiler_begin and compiler_end enclose (partition/annotations.h), one

@@ -16,6 +16,7 @@ OverrideDecider::OverrideDecider(std::unique_ptr<Decider> base, std::vector<Plac
                                  const IRModule& module)
     : base_(std::move(base)), overrides_(std::move(overrides)), backends_(std::move(backends)), module_(module) {
   find_broken();
+  refusals = base_->refusals.of_split(module_, broken_.module);
 }
 
 // Returns the override whose pattern matches the name of this call.
@@ -42,6 +43,7 @@ bool OverrideDecider::stays_whole(const CallNode& piece, const PlaceOverride& ov
 
 void OverrideDecider::find_broken() {
   std::set<const Object*> pieces;
+  std::map<const Object*, std::vector<std::string>> freed;  // by piece: why each op is alone that no override has
   for_each_decided_call(module_, [&](const CallNode& call) {
     const std::vector<const CallNode*> parts = parts_of(call);
     if (parts.empty()) return;
@@ -53,14 +55,31 @@ void OverrideDecider::find_broken() {
     const auto decides = [&](const CallNode* op) { return match(*op) != nullptr; };
     const PlaceOverride& breaking = *match(**std::find_if(parts.begin(), parts.end(), decides));
     for (const CallNode* op : parts) {
-      if (match(*op) == nullptr)
-        freed_.emplace(Key(place_of(*op), kind_of(*op)),
-                       fmt::format("--place '{}={}' breaks up the pattern {} that it was in", breaking.pattern,
-                                   breaking.backend, kind_of(call)));
+      freed[&call].push_back(match(*op) != nullptr
+                                 ? ""
+                                 : fmt::format("--place '{}={}' breaks up the pattern {} that it was in",
+                                               breaking.pattern, breaking.backend, kind_of(call)));
     }
   });
   broken_ = break_up(module_, pieces);
-  for (const auto& [before, now] : broken_.now) before_.emplace(now, static_cast<const CallNode*>(before));
+  keep_calls_before(freed);
+}
+
+void OverrideDecider::keep_calls_before(const std::map<const Object*, std::vector<std::string>>& freed) {
+  for (const auto& [call, now] : broken_.now) before_.emplace(now, static_cast<const CallNode*>(call));
+  for (const auto& [piece, ops] : broken_.parts) {
+    const std::vector<const CallNode*> inside = parts_of(*static_cast<const CallNode*>(piece));
+    for (size_t i = 0; i < ops.size(); ++i) {
+      before_.emplace(ops[i], inside.at(i));
+      if (const std::string& why = freed.at(piece).at(i); !why.empty()) freed_.emplace(ops[i], why);
+    }
+  }
+}
+
+// Returns the call of `module_` that became this one, or the call inside of one of its pieces.
+const CallNode& OverrideDecider::before(const CallNode& call) const {
+  const auto found = before_.find(&call);
+  return found == before_.end() ? call : *found->second;
 }
 
 void OverrideDecider::check(const PlaceOverride& override, const CallNode& call) const {
@@ -140,27 +159,27 @@ Labels OverrideDecider::decide(const IRModule& module) {
 }
 
 // Returns why an op that a pattern held is alone; no reason for other ops.
-Verdict OverrideDecider::why_alone(const CallNode& call, const std::string& backend) const {
-  const auto freed = freed_.find({place_of(call), kind_of(call)});
+Verdict OverrideDecider::why_alone(const PlacedCall& call, const std::string& backend) const {
+  const auto freed = freed_.find(&call.own);
   if (freed == freed_.end()) return {};
   Verdict why{.reason = HR_REASON_PLACE_BY_OVERRIDE, .message = freed->second};
-  if (backend == kNative) why.message += "; " + why_native(backends_, call, base_->refusals).message;
+  if (backend == kNative) why.message += "; " + why_native(backends_, call.now, refusals.of(call.own)).message;
   return why;
 }
 
-Verdict OverrideDecider::why(const CallNode& call, const std::string& backend) const {
-  const PlaceOverride* override = find(call);
+Verdict OverrideDecider::why(const PlacedCall& call, const std::string& backend) const {
+  const PlaceOverride* override = find(call.now);
   const Backend* wanted = override == nullptr ? nullptr : find_in(backends_, override->backend);
   const std::string own(wanted == nullptr ? (override == nullptr ? "" : override->backend) : wanted->name());
   if (override != nullptr && own == backend)
     return {.reason = HR_REASON_PLACE_BY_OVERRIDE,
             .message = fmt::format("--place '{}={}' says so", override->pattern, override->backend)};
   Verdict alone = why_alone(call, backend);
-  return alone.ok() ? base_->why(call, backend) : alone;
+  return alone.ok() ? base_->why({call.now, before(call.own)}, backend) : alone;
 }
 
 Verdict OverrideDecider::why_in_plan(const CallNode& call, const std::string& backend) const {
-  if (find(call) != nullptr || freed_.contains({place_of(call), kind_of(call)})) return why(call, backend);
+  if (find(call) != nullptr || freed_.contains(&call)) return why(call, backend);
   const auto before = before_.find(&call);
   return before == before_.end() ? why(call, backend) : base_->why_in_plan(*before->second, backend);
 }

@@ -1,6 +1,7 @@
 // OverrideDecider: what another decider says, but for some ops.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 
@@ -24,31 +25,35 @@ class OverrideDecider : public Decider {
   // Returns the module that decide() takes: the given one, with some pieces broken up.
   const IRModule& module() const { return broken_.module; }
   Labels decide(const IRModule& module) override;
-  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  Verdict why(const PlacedCall& call, const std::string& backend) const override;
   Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
-  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return base_->costs_of(call); }
+  std::vector<LabelSeconds> costs_of(const PlacedCall& call) const override {
+    return base_->costs_of({call.now, before(call.own)});
+  }
 
  private:
-  using Key = std::pair<std::string, std::string>;  // place and kind
-
   const PlaceOverride* match(const relay::CallNode& op) const;
   const PlaceOverride* find(const relay::CallNode& call) const;
   bool stays_whole(const relay::CallNode& piece, const PlaceOverride& override) const;
   void find_broken();
+  void keep_calls_before(const std::map<const Object*, std::vector<std::string>>& freed);
+  const relay::CallNode& before(const relay::CallNode& call) const;
   void check(const PlaceOverride& override, const relay::CallNode& call) const;
   [[noreturn]] void throw_unknown_backend(const PlaceOverride& override) const;
   [[noreturn]] void throw_unused(const PlaceOverride& override, const IRModule& module) const;
   Labels base_labels();
   std::string backend_alone(const relay::CallNode& op, const std::string& preferred) const;
-  Verdict why_alone(const relay::CallNode& call, const std::string& backend) const;
+  Verdict why_alone(const PlacedCall& call, const std::string& backend) const;
 
   std::unique_ptr<Decider> base_;
   std::vector<PlaceOverride> overrides_;
   Backends backends_;
   IRModule module_;  // that `base_` decides on
   BrokenUp broken_;
-  std::unordered_map<const Object*, const relay::CallNode*> before_;  // calls of `module_` by what became of them
-  std::map<Key, std::string> freed_;  // ops of broken pieces that no override has: why they are alone
+  // Calls of `module_`, and those inside of pieces that are broken up, by what became of them.
+  std::unordered_map<const Object*, const relay::CallNode*> before_;
+  std::unordered_map<const Object*, std::string>
+      freed_;  // ops of broken pieces that no override has: why they are alone
 };
 
 }  // namespace headrace::partition

@@ -3,36 +3,41 @@
 
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "partition/composition.h"
 #include "partition/verdict.h"
-#include "relay/expr.h"
 
 namespace headrace::partition {
 
-// Calls are known by their place and kind, since passes after the match make new nodes of them. Where several calls
-// have one place and kind, as in programs without places, a refusal counts if all of them have it.
+// A match that a backend refused.
+struct RefusedMatch {
+  std::string pattern;
+  Verdict verdict;
+};
+// Those that have one call as a part, by backend.
+using RefusedMatches = std::map<std::string, std::vector<RefusedMatch>>;
+
+// The refused matches of a program, by its calls of ops. Borrows the program.
 class PatternRefusals {
  public:
-  // Counts a call of the program in which patterns are matched. Call for all calls of ops.
-  void add_call(const relay::CallNode& call);
   // Adds a match that has this call as a part.
-  void add(const relay::CallNode& part, const std::string& backend, const std::string& pattern, const Verdict& verdict);
-  // Returns the refusals by this backend of matches with this call, as one verdict: "its pattern x.conv_relu is refused
-  // here: ...". No reason: none.
-  Verdict of(const relay::CallNode& call, const std::string& backend) const;
+  void add(const relay::CallNode& part, const std::string& backend, const RefusedMatch& match);
+  // Adds those of a split of the program.
+  void add_split(const PatternRefusals& others, const IRModule& program, const IRModule& split);
+  // Returns the refused matches of the calls of a split of the program, also of those inside of its composite
+  // functions.
+  PatternRefusals of_split(const IRModule& program, const IRModule& split) const;
+
+  // Returns the refused matches that have this call as a part.
+  const RefusedMatches& of(const relay::CallNode& call) const;
 
  private:
-  struct Refused {
-    std::string pattern;
-    Verdict verdict;
-    std::vector<const Object*> calls;
-  };
-  using Key = std::pair<std::string, std::string>;  // place and kind
-  static Key key_of(const relay::CallNode& call);
-
-  std::map<Key, size_t> counts_;
-  std::map<std::pair<Key, std::string>, std::vector<Refused>> refused_;  // by call and backend
+  std::unordered_map<const Object*, RefusedMatches> refused_;  // by call
 };
+
+// Returns the refusals by this backend as one verdict: "its pattern x.conv_relu is refused here: ...". No reason: none.
+Verdict as_verdict(const RefusedMatches& refused, const std::string& backend);
 
 }  // namespace headrace::partition

@@ -28,6 +28,7 @@ class Placer {
     for (const ExtractedRegion& region : decided.regions) decided_.insert(region.name);
     placed_.module = decided.module;
     placed_.fewest_regions = decided.fewest_regions;
+    placed_.before = decided.before;
   }
 
   PlacedModule place() {
@@ -47,7 +48,7 @@ class Placer {
   void leave(const Expr& expr) {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return;
-    if (call->as_op() != nullptr) return add_row(native(*call), decider_.costs_of(*call));
+    if (call->as_op() != nullptr) return add_row(native(*call), decider_.costs_of(placed_.call(*call)));
     if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
@@ -58,7 +59,7 @@ class Placer {
               .backend = kExternal,
               .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", *function)};
-    const Verdict why = decider_.why(call, kNative);
+    const Verdict why = decider_.why(placed_.call(call), kNative);
     return {.op = place_of(call),
             .kind = call.as_op()->name,
             .backend = kNative,
@@ -130,7 +131,7 @@ class Placer {
           if (call == nullptr || (call->as_op() == nullptr && !is_composite(call->op))) return;
           const Verdict why = why_composite != nullptr ? *why_composite : why_there(region, *call);
           if (call->as_op() == nullptr) return place_piece(region, *call, why);
-          std::vector<LabelSeconds> costs = decider_.costs_of(*call);
+          std::vector<LabelSeconds> costs = decider_.costs_of(placed_.call(*call));
           if (why_composite != nullptr && !costs.empty()) costs.resize(1);
           add_row({.op = place_of(*call),
                    .kind = call->as_op()->name,
@@ -146,13 +147,13 @@ class Placer {
     const size_t before = placed_.placement.size();
     place_ops(region, piece.op.as<FunctionNode>()->body, &why);
     if (placed_.placement.size() == before) return;
-    for (LabelSeconds& one : decider_.costs_of(piece)) {
+    for (LabelSeconds& one : decider_.costs_of(placed_.call(piece))) {
       if (one.label != kNative) placed_.costs.back().push_back(std::move(one));
     }
   }
 
   Verdict why_there(const Region& region, const CallNode& call) const {
-    if (!region.is_by_hand) return decider_.why(call, region.backend);
+    if (!region.is_by_hand) return decider_.why(placed_.call(call), region.backend);
     return {.reason = HR_REASON_PLACE_BY_HAND,
             .message = fmt::format("the program puts it into the function '{}'", region.name)};
   }
@@ -173,6 +174,25 @@ std::vector<std::string> native_pieces(const IRModule& module, const Labels& lab
   return {names.begin(), names.end()};
 }
 
+// Adds the calls before a rewrite that broke up pieces and inferred types. What is in the lets that order effects has
+// none.
+void add_calls_before(const IRModule& before, const IRModule& now, CallsBefore& calls) {
+  for (const auto& [var, function] : now->functions()) {
+    const auto* changed = function.as<FunctionNode>();
+    const GlobalVar own = before->find_global_var(var->name_hint);
+    const auto* known = own ? before->functions().at(own).as<FunctionNode>() : nullptr;
+    if (changed == nullptr || known == nullptr || changed == known) continue;
+    const Composition composition = read_composition(known->body, changed->body);
+    relay::post_order(changed->body, [&](const Expr& expr) {
+      const Expr* plain = composition.plain.find(expr.object());
+      const auto* call = plain == nullptr ? nullptr : plain->as<CallNode>();
+      if (call == nullptr || !expr.is<CallNode>()) return;
+      const auto first = calls.find(call);
+      calls.emplace(expr.object(), first == calls.end() ? call : first->second);
+    });
+  }
+}
+
 }  // namespace
 
 PlacedModule place(const IRModule& module, const Backends& backends) {
@@ -183,10 +203,13 @@ PlacedModule place(const IRModule& module, const Backends& backends) {
 PlacedModule place(const IRModule& module, Decider& decider) {
   const Labels labels = decider.decide(module);
   Partitioned decided = labels.empty()
-                            ? Partitioned{.module = module, .regions = {}}
+                            ? Partitioned{.module = module, .regions = {}, .before = {}}
                             : partition_by_labels(module, labels, {.one_call = one_call_backends(decider.backends())});
-  if (const std::vector<std::string> pieces = native_pieces(module, labels); !pieces.empty())
-    decided.module = relay::infer_type(inline_composites(decided.module, pieces));
+  if (const std::vector<std::string> pieces = native_pieces(module, labels); !pieces.empty()) {
+    const IRModule whole = decided.module;
+    decided.module = relay::infer_type(inline_composites(whole, pieces));
+    add_calls_before(whole, decided.module, decided.before);
+  }
   return Placer(decided, decider).place();
 }
 

@@ -32,6 +32,14 @@ struct PlacedModule {
   std::vector<std::vector<LabelSeconds>> costs = {};
   // A lower bound of the number of regions that were chosen here (graph::region_lower_bound).
   int64_t fewest_regions = 0;
+  // Calls of the module that the decider decided on, or inside of its composite functions; it borrows that module.
+  CallsBefore before = {};
+
+  // Returns a call of `module` with the one that became it.
+  PlacedCall call(const relay::CallNode& now) const {
+    const auto found = before.find(&now);
+    return {now, found == before.end() ? now : *found->second};
+  }
 };
 
 // Places the main of `module`, which has types and has run through the canonical passes, on backends in the order of

@@ -193,7 +193,7 @@ Labels PlanDecider::decide(const IRModule& module) {
   return labels;
 }
 
-Verdict PlanDecider::why(const CallNode&, const std::string&) const {
+Verdict PlanDecider::why(const PlacedCall&, const std::string&) const {
   return {.reason = HR_REASON_PLACE_BY_PLAN, .message = kByPlan};
 }
 

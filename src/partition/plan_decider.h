@@ -27,7 +27,7 @@ class PlanDecider : public Decider {
       : plan_(std::move(plan)), backends_(std::move(backends)), names_(std::move(names)) {}
   const Backends& backends() const override { return backends_; }
   Labels decide(const IRModule& module) override;
-  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  Verdict why(const PlacedCall& call, const std::string& backend) const override;
   Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
 
  private:

@@ -311,7 +311,8 @@ class GraphReader {
       const std::string name(backend->name());
       if (name == placement.backend) continue;
       if (const Verdict verdict = verdict_of(*backend, call); !verdict.ok()) {
-        rows.push_back({name, verdict.reason, with_patterns(verdict, refusals_, call, name).message});
+        const RefusedMatches& refused = refusals_.of(placed_.call(call).own);
+        rows.push_back({name, verdict.reason, with_patterns(verdict, refused, name).message});
       } else if (!is_outside) {
         rows.push_back(passed_over(name, placement));
       } else if (const std::string fault = why_in_no_region(call); !fault.empty()) {

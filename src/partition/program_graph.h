@@ -62,8 +62,8 @@ struct ProgramGraph {
   std::vector<GraphBlock> blocks;
 };
 
-// Reads the graph of a program that was placed on these backends. `refusals`: of matches of their patterns. Uses no
-// recursion.
+// Reads the graph of a program that was placed on these backends. `refusals`: of matches of their patterns, as the
+// decider has them. Uses no recursion.
 ProgramGraph read_graph(const PlacedModule& placed, const Backends& backends, const PatternRefusals& refusals = {});
 
 }  // namespace headrace::partition

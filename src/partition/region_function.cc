@@ -12,6 +12,7 @@
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
 #include "relay/leaves.h"
+#include "relay/visit.h"
 
 namespace headrace::partition {
 
@@ -107,6 +108,7 @@ void RegionBuilder::add_member(const Expr& node) {
   children_.clear();
   relay::for_each_child(*node, [&](const ExprNode* child) { children_.push_back(inner(ref(child))); });
   inner_.try_emplace(node.object(), retyped(node, relay::with_children(node, children_)));
+  if (node.is<CallNode>()) calls_.push_back(node);
   if (node.is<TupleNode>() || node.is<TupleGetItemNode>() || type_of(node).is<TupleTypeNode>())
     leaves_.try_emplace(node.object(), find_leaves(node));
 }
@@ -193,7 +195,10 @@ relay::Function RegionBuilder::function(const std::string& symbol) {
   for (const relay::Var& param : params_) arg_types.push_back(param->type_annotation);
   const Type type = make_func_type(arg_types, type_of(body), type_params_);
   relay::Function made = relay::make_function(params_, body, type_of(body), type_params_);
-  if (const PackedFunc optimize = find_global(optimize_hook())) made = optimized(made, optimize);
+  if (const PackedFunc optimize = find_global(optimize_hook())) {
+    unoptimized_ = made->body;
+    made = optimized(made, optimize);
+  }
   const Expr named = copy_with(*made, [&](FunctionNode& copy) {
     copy.attrs.set(relay::kGlobalSymbol, Value(symbol));
     copy.attrs.set(relay::kPrimitive, Value(int64_t{1}));
@@ -217,6 +222,35 @@ relay::Function RegionBuilder::optimized(const relay::Function& made, const Pack
     throw_user_error("{} gives a function of another type than it got; parameters and result are those of the region",
                      hook);
   return main;
+}
+
+void RegionBuilder::add_calls_before(const Expr& body, CallsBefore& before) const {
+  CallsBefore members;
+  for (const Expr& node : calls_) {
+    const Expr& inside = inner(node);
+    if (inside != node) members.emplace(inside.object(), node.as<CallNode>());
+  }
+  if (unoptimized_ && body != unoptimized_) {
+    add_optimized_calls(body, members, before);
+  } else {
+    before.insert(members.begin(), members.end());
+  }
+}
+
+// A call in the optimised body is the one at its place in the body before, as far as both have the same ops.
+void RegionBuilder::add_optimized_calls(const Expr& body, const CallsBefore& members, CallsBefore& before) const {
+  const Composition composition = read_composition(unoptimized_, body);
+  relay::post_order(body, [&](const Expr& expr) {
+    const auto* call = expr.as<CallNode>();
+    const Expr* plain = call == nullptr ? nullptr : composition.plain.find(call);
+    const Expr& member = plain == nullptr ? expr : *plain;
+    const auto known = members.find(member.object());
+    if (known != members.end()) {
+      before.emplace(call, known->second);
+    } else if (plain != nullptr && plain->is<CallNode>()) {
+      before.emplace(call, plain->as<CallNode>());
+    }
+  });
 }
 
 void RegionBuilder::make_call(const GlobalVar& function, const Type& type) {

@@ -5,6 +5,8 @@
 
 #include "ir/target_kind.h"
 #include "object/function.h"
+#include "partition/composition.h"
+#include "partition/extract.h"
 #include "partition/regions.h"
 
 namespace headrace::partition {
@@ -48,6 +50,8 @@ class RegionBuilder {
   // Returns the function under that name, after relay.ext.<backend>.optimize. UserError when that gives a function of
   // another type.
   relay::Function function(const std::string& symbol);
+  // Adds the members that are calls, by the calls of the function's body that they became.
+  void add_calls_before(const Expr& body, CallsBefore& before) const;
   void make_call(const GlobalVar& function, const Type& type);
   // Returns what computes the output `node` outside.
   Expr outside(const Expr& node) const;
@@ -69,11 +73,14 @@ class RegionBuilder {
   Array<TypeVar> type_variables() const;
   std::string optimize_hook() const { return fmt::format("{}{}.optimize", kRegionCompilerPrefix, spec_.backend); }
   relay::Function optimized(const relay::Function& made, const PackedFunc& optimize) const;
+  void add_optimized_calls(const Expr& body, const CallsBefore& members, CallsBefore& before) const;
 
   RegionSpec spec_;
   Array<relay::Var> params_;
   std::vector<Expr> args_;
   ObjectMap<Expr> inner_;                // parameters, constants and members by the node outside
+  std::vector<Expr> calls_;              // members that are calls, by the node outside
+  Expr unoptimized_;                     // the function's body before relay.ext.<backend>.optimize; null without one
   ObjectMap<Expr> outer_;                // values from outside by the node outside
   ObjectMap<std::vector<Leaf>> leaves_;  // for members that are more than one tensor of their own, by the node outside
   std::vector<Leaf> results_;

@@ -15,7 +15,7 @@ bool is_accepted(const CompositePattern& entry, const relay::PatternGroup& group
   if (verdict.ok() || refusals == nullptr) return verdict.ok();
   for (const Expr& part : group.parts) {
     const auto* call = part.as<CallNode>();
-    if (call != nullptr && call->as_op() != nullptr) refusals->add(*call, backend, entry.name, verdict);
+    if (call != nullptr && call->as_op() != nullptr) refusals->add(*call, backend, {entry.name, verdict});
   }
   return false;
 }
@@ -24,7 +24,8 @@ bool is_accepted(const CompositePattern& entry, const relay::PatternGroup& group
 
 IRModule compose(const IRModule& module, const Backends& backends, PatternRefusals* refusals) {
   std::vector<CompositePattern> table;
-  if (refusals != nullptr) for_each_decided_call(module, [&](const CallNode& call) { refusals->add_call(call); });
+  // The programs that patterns are matched in, one made of the other, with what is refused there.
+  std::vector<std::pair<IRModule, PatternRefusals>> programs;
   for (size_t i = 0; i < backends.size(); ++i) {
     const std::span<const std::shared_ptr<const Backend>> earlier(backends.data(), i);
     const auto is_free = [earlier](const Expr& part) {
@@ -33,15 +34,21 @@ IRModule compose(const IRModule& module, const Backends& backends, PatternRefusa
                                              [&](const auto& backend) { return verdict_of(*backend, *call).ok(); });
     };
     for (const CompositePattern& entry : backends[i]->patterns()) {
-      const auto accepts = [is_free, &entry, refusals, name = std::string(backends[i]->name())](
-                               const relay::PatternGroup& group, const Expr& shown) {
+      const auto accepts = [is_free, &entry, &programs, wants_refusals = refusals != nullptr,
+                            name = std::string(backends[i]->name())](const relay::PatternGroup& group, const Expr& shown) {
         return std::all_of(group.parts.begin(), group.parts.end(), is_free) &&
-               is_accepted(entry, group, shown, name, refusals);
+               is_accepted(entry, group, shown, name, wants_refusals ? &programs.back().second : nullptr);
       };
       table.push_back({.name = entry.name, .pattern = entry.pattern, .accepts = accepts, .is_read = entry.is_read});
     }
   }
-  return table.empty() ? module : merge_composite(module, table);
+  if (table.empty()) return module;
+  const IRModule composed = merge_composite(
+      module, table, [&](const IRModule& program) { programs.emplace_back(program, PatternRefusals()); });
+  if (refusals != nullptr) {
+    for (const auto& [program, refused] : programs) refusals->add_split(refused, module, program);
+  }
+  return composed;
 }
 
 std::set<std::string> one_call_backends(const Backends& backends) {
@@ -52,11 +59,11 @@ std::set<std::string> one_call_backends(const Backends& backends) {
   return names;
 }
 
-Verdict why_native(const Backends& backends, const CallNode& call, const PatternRefusals& refusals) {
+Verdict why_native(const Backends& backends, const CallNode& call, const RefusedMatches& refused) {
   Verdict first;
   for (const auto& backend : backends) {
     Verdict verdict = verdict_of(*backend, call);
-    if (!verdict.ok()) verdict = with_patterns(std::move(verdict), refusals, call, std::string(backend->name()));
+    if (!verdict.ok()) verdict = with_patterns(std::move(verdict), refused, std::string(backend->name()));
     if (verdict.ok()) verdict = {.reason = HR_REASON_PLACE_NO_REGION, .message = why_in_no_region(call)};
     if (first.ok()) first.reason = verdict.reason;
     if (!first.message.empty()) first.message += "; ";
@@ -68,9 +75,8 @@ Verdict why_native(const Backends& backends, const CallNode& call, const Pattern
   return first;
 }
 
-Verdict with_patterns(Verdict verdict, const PatternRefusals& refusals, const CallNode& call,
-                      const std::string& backend) {
-  const Verdict patterns = refusals.of(call, backend);
+Verdict with_patterns(Verdict verdict, const RefusedMatches& refused, const std::string& backend) {
+  const Verdict patterns = as_verdict(refused, backend);
   if (patterns.ok()) return verdict;
   // That the op alone has no form says less than what its pattern wants.
   if (verdict.reason == HR_REASON_OP_UNSUPPORTED) verdict.reason = patterns.reason;

@@ -17,18 +17,17 @@ using Backends = std::vector<std::shared_ptr<const Backend>>;
 
 // Returns the typed module with functions of what the backends' patterns match; the module itself where nothing does. A
 // pattern leaves alone what an earlier backend of the list takes. `refusals`, unless null, gets the matches that
-// backends refuse.
+// backends refuse, by the calls of `module`.
 IRModule compose(const IRModule& module, const Backends& backends, PatternRefusals* refusals = nullptr);
 
 // Returns the names of those whose regions have one call each.
 std::set<std::string> one_call_backends(const Backends& backends);
 
-// Returns the sentence that says why no backend of the list takes a call, with the reason of the first. `refusals`: of
-// matches of their patterns.
-Verdict why_native(const Backends& backends, const relay::CallNode& call, const PatternRefusals& refusals = {});
+// Returns the sentence that says why no backend of the list takes a call, with the reason of the first. `refused`:
+// matches of their patterns that have the call as a part.
+Verdict why_native(const Backends& backends, const relay::CallNode& call, const RefusedMatches& refused = {});
 
 // Returns why a backend does not take a call, `verdict`, with its reasons against matches of its patterns at the call.
-Verdict with_patterns(Verdict verdict, const PatternRefusals& refusals, const relay::CallNode& call,
-                      const std::string& backend);
+Verdict with_patterns(Verdict verdict, const RefusedMatches& refused, const std::string& backend);
 
 }  // namespace headrace::partition
