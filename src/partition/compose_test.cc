@@ -112,7 +112,7 @@ TEST(MergeComposite, ARefusedMatchLeavesASmallerOneToBackendsToo) {
   PatternRefusals refusals;
   expect_small(compose(module, {backend}, &refusals));
   const auto& tanh = *passes::main_of(module).body.as<relay::CallNode>()->args[0].as<relay::CallNode>();
-  EXPECT_EQ(refusals.of(tanh, "small").reason, HR_REASON_SHAPE_UNSUPPORTED);
+  EXPECT_EQ(as_verdict(refusals.of(tanh), "small").reason, HR_REASON_SHAPE_UNSUPPORTED);
   const InstanceSet instances = find_instances(module, {backend});
   ASSERT_EQ(instances.all.size(), 1u);
   EXPECT_EQ(instances.all[0].parts.size(), 1u);

@@ -5,6 +5,7 @@
 #include "partition/decider.h"
 #include "partition/regions.h"
 #include "relay/children.h"
+#include "relay/composites.h"
 #include "relay/function_attrs.h"
 #include "relay/scopes.h"
 

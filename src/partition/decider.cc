@@ -1,6 +1,7 @@
 #include "partition/decider.h"
 
 #include "partition/place.h"
+#include "relay/composites.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 
@@ -8,16 +9,6 @@ namespace headrace::partition {
 
 using relay::CallNode;
 using relay::FunctionNode;
-
-namespace {
-
-// Returns the composite function that is called; null for other calls.
-const FunctionNode* composite_of(const CallNode& call) {
-  const auto* function = call.op.as<FunctionNode>();
-  return function != nullptr && function->attrs.contains(relay::kComposite) ? function : nullptr;
-}
-
-}  // namespace
 
 void for_each_decided_call(const IRModule& module, const std::function<void(const CallNode&)>& visit) {
   const auto main = module->lookup("main").cast<FunctionNode>();
@@ -29,7 +20,7 @@ void for_each_decided_call(const IRModule& module, const std::function<void(cons
       },
       [&](const Expr& expr) {
         const auto* call = expr.as<CallNode>();
-        if (call != nullptr && (call->as_op() != nullptr || composite_of(*call) != nullptr)) visit(*call);
+        if (call != nullptr && (call->as_op() != nullptr || relay::called_composite(*call) != nullptr)) visit(*call);
       });
 }
 
@@ -41,9 +32,9 @@ void for_each_placeable(const IRModule& module, const std::function<void(const C
 
 std::string kind_of(const CallNode& call) {
   if (call.as_op() != nullptr) return call.as_op()->name;
-  const FunctionNode* composite = composite_of(call);
-  const auto name = composite == nullptr ? std::nullopt : composite->attrs.get(relay::kComposite);
-  return name && name->is<std::string>() ? name->as<std::string>() : "call";
+  const FunctionNode* composite = relay::called_composite(call);
+  const std::string name = composite == nullptr ? "" : relay::composite_name(*composite);
+  return name.empty() ? "call" : name;
 }
 
 std::string place_of(const CallNode& call) {

@@ -69,8 +69,8 @@ class RefusesSmall : public Priced {
   RefusesSmall(const std::string& name, const std::string& patterns) : Priced(name, {}, patterns) {
     for (const CompositePattern& entry : Priced::patterns()) table_.push_back(entry);
     for (CompositePattern& entry : table_) {
-      entry.check = [](const Expr& root) -> CheckAnswer {
-        if (root->checked_type().as<TensorTypeNode>()->concrete_shape()[0] != 64) return true;
+      entry.accepts = [](const relay::PatternGroup& group, const Expr&) -> CheckAnswer {
+        if (group.root->checked_type().as<TensorTypeNode>()->concrete_shape()[0] != 64) return true;
         return Verdict{.reason = HR_REASON_SHAPE_UNSUPPORTED, .message = "it is too small"};
       };
     }
