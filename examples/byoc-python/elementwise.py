@@ -16,9 +16,9 @@ class Elementwise(Backend):
 
     def supports(self, call: Any) -> bool | str:
         if call.op.name not in OPS:
-            return f"is not one of {', '.join(OPS)}"
+            return f"it is not one of {', '.join(OPS)}"
         if any(arg.checked_type.dtype != "float32" for arg in call.args):
-            return "is computed in float32 alone"
+            return "it is not of float32"
         return True
 
     def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:

@@ -151,8 +151,11 @@ typedef struct hr_host {
 
 /* Whether a backend takes a call, and why not. */
 typedef struct hr_verdict {
-  int32_t reason;     /* hr_reason: HR_REASON_NONE says yes; no is HR_REASON_OP_UNSUPPORTED and its neighbours */
-  hr_message message; /* if it is a no, the rest of a sentence that begins with the op */
+  int32_t reason; /* hr_reason: HR_REASON_NONE says yes; no is HR_REASON_OP_UNSUPPORTED and its neighbours.
+                   * HR_REASON_BACKEND_FAILED: the backend could not answer */
+  /* If it is a no, a sentence that is read after "NAME: ", the backend's name; "it" in it is the op: "its data is not
+   * float32". */
+  hr_message message;
 } hr_verdict;
 
 /* An option that the user gave for this backend; of kinds HR_ATTR_INTEGER, REAL and TEXT. */
@@ -232,9 +235,9 @@ typedef struct hr_backend {
   const char* version; /* the backend's own; artifacts record it */
   void* self;          /* given to each function below */
 
-  /* The names of patterns, "NAME.word", and the patterns, in the order of their priority, in Headrace's text form:
-   *   { mine.conv_relu: nn.relu(nn.conv2d(_, const)) }
-   * NULL: none. */
+  /* The names of patterns, "NAME.word", and the patterns, in the order of their priority, in Headrace's text form,
+   * which docs/dataflow-patterns.md describes: { mine.conv_relu: nn.relu(nn.conv2d(_, const)[attrs groups=1,
+   * data_layout="NCHW"]) } Several patterns may have one name: forms of one thing. NULL: none. */
   const char* patterns;
   /* Says whether the backend takes a call: node `node` of `graph`, whose operands are inputs and constants. */
   void (*supports)(void* self, const hr_graph* graph, uint32_t node, hr_verdict* verdict);

@@ -25,7 +25,7 @@ class Refusal:
         "OP_UNSUPPORTED", which a str alone stands for, "ATTRIBUTE_UNSUPPORTED", "DTYPE_UNSUPPORTED",
         "SHAPE_UNSUPPORTED", "OPSET_UNSUPPORTED", "DYNAMIC_UNSUPPORTED", "DATA_DEPENDENT" or "BAD_MODEL".
     message : str
-        The rest of a sentence that begins with the op: "its dtype is not float32".
+        A sentence in which "it" is the op: "its dtype is not float32".
 
     Raises
     ------

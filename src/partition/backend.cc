@@ -24,7 +24,7 @@ class FunctionBackend : public Backend {
 
   Verdict supports(const relay::CallNode&) const override {
     return {.reason = HR_REASON_OP_UNSUPPORTED,
-            .message = fmt::format("has no attribute target.{} that says so", name_)};
+            .message = fmt::format("the op has no attribute target.{} that takes it", name_)};
   }
 
   std::span<const CompositePattern> patterns() const override {

@@ -14,7 +14,7 @@ namespace headrace::partition {
 // Whether a backend takes a call, and why not.
 struct Verdict {
   hr_reason reason = HR_REASON_NONE;
-  std::string message = {};  // the rest of a sentence that begins with the name of the op
+  std::string message = {};  // a sentence, read after the name of the backend, in which "it" is the op
 
   bool ok() const { return reason == HR_REASON_NONE; }
 };

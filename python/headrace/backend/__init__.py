@@ -108,9 +108,9 @@ class Backend:
         Returns
         -------
         bool, str or Refusal
-            True, or why not: the rest of a sentence that begins with the op. `headrace explain` shows it. A `Refusal`
-            also has the reason's code, as Refusal("DTYPE_UNSUPPORTED", "its dtype is not float32"); a str alone means
-            OP_UNSUPPORTED. False says no without a reason, which the conformance kit finds fault with.
+            True, or why not: a sentence in which "it" is the op. `headrace explain` shows it after the backend's name.
+            A `Refusal` also has the reason's code, as Refusal("DTYPE_UNSUPPORTED", "its dtype is not float32"); a str
+            alone means OP_UNSUPPORTED. False says no without a reason, which the conformance kit finds fault with.
         """
         return "the backend does not compute this op by itself"
 

@@ -37,17 +37,17 @@ def verdict(call: Any) -> bool | str:
     """True, or why this backend does not compute the call."""
     op = OPS.get(call.op.name)
     if op is None:
-        return "is not an op of this backend"
+        return "it is not an op of this backend"
     operands = [one for arg in call.args for one in tensor_types(arg.checked_type)]
     if not operands:
-        return "has no operands"
+        return "it has no operands"
     for dtype, shape in [*operands, *tensor_types(call.checked_type)]:
         if dtype not in op.dtypes and not (dtype == "bool" and op.gives_bool):
-            return f"is computed in {', '.join(op.dtypes)} here, and not in {dtype}"
+            return f"it is computed in {', '.join(op.dtypes)} here, and not in {dtype}"
         if -1 in shape:
-            return "has a tensor whose shape only a run knows"
+            return "it has a tensor whose shape only a run knows"
     if not op.gives_bool and tensor_types(call.checked_type)[0][0] != operands[-1][0]:
-        return "has a result of another dtype than its operands"
+        return "it has a result of another dtype than its operands"
     return True
 
 
