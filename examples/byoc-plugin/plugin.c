@@ -28,9 +28,14 @@ static uint32_t node_of(const hr_graph* graph, const char* op) {
 static void supports(void* self, const hr_graph* graph, uint32_t node, hr_verdict* verdict) {
   (void)self, (void)graph, (void)node;
   verdict->reason = HR_REASON_OP_UNSUPPORTED;
-  hr_write_message(&verdict->message, "it computes convolutions with their bias alone");
+  hr_write_message(&verdict->message, "the backend computes only convolutions with their bias");
 }
 
+static int has_text(const hr_graph* graph, uint32_t node, const char* attribute, const char* text) {
+  return strcmp(host->graph->find_attr(graph, node, attribute).texts[0], text) == 0;
+}
+
+/* A pattern leaves open what its attributes do not name. An empty out_layout is that of the data. */
 static void accepts(void* self, const char* pattern, const hr_graph* match, hr_verdict* verdict) {
   const hr_graph_api* api = host->graph;
   const uint32_t conv = node_of(match, "nn.conv2d"), add = node_of(match, "add");
@@ -38,11 +43,14 @@ static void accepts(void* self, const char* pattern, const hr_graph* match, hr_v
   const hr_tensor_type bias = type_of(match, api->operand(match, add, 1));
   (void)self, (void)pattern;
   const int is_image = x.dtype.code == kDLFloat && x.dtype.bits == 32 && x.ndim == 4 && x.shape[0] == 1;
-  const int is_nchw = strcmp(api->find_attr(match, conv, "data_layout").texts[0], "NCHW") == 0;
-  if (is_image && is_nchw && bias.ndim == 3 && bias.shape[0] == y.shape[1] && bias.shape[1] * bias.shape[2] == 1)
-    return;
+  const int is_nchw = has_text(match, conv, "data_layout", "NCHW");
+  const int is_oihw = has_text(match, conv, "kernel_layout", "OIHW");
+  const int gives_nchw = has_text(match, conv, "out_layout", "") || has_text(match, conv, "out_layout", "NCHW");
+  const int is_per_channel = bias.ndim == 3 && bias.shape[0] == y.shape[1] && bias.shape[1] * bias.shape[2] == 1;
+  if (is_image && is_nchw && is_oihw && gives_nchw && is_per_channel) return;
   verdict->reason = HR_REASON_SHAPE_UNSUPPORTED;
-  hr_write_message(&verdict->message, "it takes one float32 image in NCHW, and a bias for each channel");
+  hr_write_message(&verdict->message,
+                   "it is not of one float32 image in NCHW and weights in OIHW, with a bias for each channel");
 }
 
 /* ---- the blob: the name of the region, the number of its layers, and each of them with its data ---- */

@@ -37,7 +37,8 @@ namespace headrace {
 namespace plugin {
 
 // Refuses a region when `Backend::compile` throws it: the host then compiles the region natively, and shows the reason.
-// Any other exception ends the compile: throw such for mistakes of the user.
+// Any other exception there ends the compile: throw such for mistakes of the user. In `supports` and `accepts` it is a
+// no; any other exception there is a no with the reason HR_REASON_BACKEND_FAILED, which the conformance kit reports.
 struct Refusal : std::runtime_error {
   explicit Refusal(const std::string& message, hr_reason code = HR_REASON_OP_UNSUPPORTED)
       : std::runtime_error(message), reason(code) {}
@@ -52,7 +53,8 @@ struct Verdict {
 
 inline Verdict yes() { return {}; }
 
-// `message` is the rest of a sentence that begins with the op: "it takes float32 only".
+// `message` is a sentence that is read after "NAME: ", the backend's name; "it" in it is the op: "its data is not
+// float32".
 inline Verdict no(std::string message, hr_reason reason = HR_REASON_OP_UNSUPPORTED) {
   return {reason, std::move(message)};
 }
@@ -614,9 +616,14 @@ inline const Adapter& adapter_of(void* self) { return *static_cast<const Adapter
 
 template <typename Judge>
 void judge(hr_verdict* verdict, Judge&& judge_it) {
-  verdict->reason = HR_REASON_OP_UNSUPPORTED;  // the reason if `judge_it` throws
+  verdict->reason = HR_REASON_BACKEND_FAILED;  // the reason if `judge_it` throws
   guard(&verdict->message, [&] {
-    const Verdict found = judge_it();
+    Verdict found;
+    try {
+      found = judge_it();
+    } catch (const Refusal& refusal) {
+      found = no(refusal.what(), refusal.reason);
+    }
     if (found.reason != HR_REASON_NONE) hr_write_message(&verdict->message, found.message.c_str());
     verdict->reason = found.reason;
   });

@@ -296,7 +296,9 @@ void bind_kit(nb::module_& m) {
       .def_ro("name", &CaseReport::name)
       .def_ro("is_claimed", &CaseReport::is_claimed)
       .def_ro("num_checks", &CaseReport::num_checks)
-      .def_ro("findings", &CaseReport::findings);
+      .def_ro("findings", &CaseReport::findings)
+      .def_ro("refusal", &CaseReport::refusal)
+      .def_ro("program", &CaseReport::program);
   m.def("check_backend", &check_backend, nb::arg("backend"), nb::arg("cases"), nb::arg("timeout"),
         "Checks a backend in child processes.");
   m.def("check_matrix", &conformance::matrix_of, nb::arg("reports"), "The rows of the pass matrix, a heading first.");

@@ -31,11 +31,13 @@ def test_it_passes_the_kit():
     claimed = {case.partition("/")[0] for case, one in by_case.items() if one["claimed"]}
     assert set(OPS) <= claimed
     assert {"numpy.dense_bias", "numpy.dense_bias_relu", "structure"} <= claimed
-    assert by_case["nn.dense/plain"] == {"case": "nn.dense/plain", "claimed": True, "checks": 15, "findings": []}
+    dense = {"case": "nn.dense/plain", "claimed": True, "checks": 16, "findings": [], "refusal": "", "program": ""}
+    assert by_case["nn.dense/plain"] == dense
     assert not by_case["nn.conv2d/plain"]["claimed"]
     # Calls that give their operand are not simplified away before they are placed.
     for case in ("sum/no_axes", "max/all_excluded", "prod/no_axes/int32"):
         assert by_case[case]["claimed"]
+    assert by_case["nn.conv2d/plain"]["refusal"] == "it is not an op of this backend"
 
 
 def test_the_support_table_of_the_readme(request):
@@ -266,6 +268,7 @@ def test_findings_of_the_kit():
     }
     (finding,) = by_case["exp/large"].findings
     assert "is right" in finding.message
+    assert by_case["exp/large"].program == "def @main(%x: Tensor[(2, 3, 17, 19), float32]) { exp(%x) }\n"
     assert not by_case["cos/float32"].claimed
     with pytest.raises(hr.UserError, match="no case has a name like 'nothing'"):
         hr.backend.check("test_faulty", ["nothing"])
@@ -355,14 +358,16 @@ def test_the_command_line():
         "numpy: 18 of 29 cases claimed, 198 checks, all passed",
     ]
     as_json = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.softmax/last", "--json")
+    softmax = {"case": "nn.softmax/last", "claimed": True, "checks": 16, "findings": [], "refusal": "", "program": ""}
     assert json.loads(as_json.stdout) == {
         "backend": "numpy",
-        "cases": [{"case": "nn.softmax/last", "claimed": True, "checks": 15, "findings": []}],
+        "cases": [softmax],
         "failed": 0,
     }
     nothing = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.conv2d/plain")
     assert nothing.returncode == 3
     assert "claims none of the cases" in nothing.stderr
+    assert "nothing was checked; most often (1 cases) it says: it is not an op of this backend" in nothing.stdout
     missing = run_python("-m", "headrace.backend", "check", "nobody")
     assert missing.returncode == 3
     assert "there is no backend 'nobody'" in missing.stderr

@@ -4,6 +4,7 @@
 //   constant
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,7 +26,11 @@ struct Case {
   bool is_brief = false;                      // only checks of what a run computes are made
   bool is_probe = false;                      // made up for an op of which there is no case
   std::string disabled_pass = {};             // a pass that would remove the op; empty: all passes run
+  bool is_match = false;                      // made for a pattern: the backend need not take the calls by themselves
 };
+
+// Returns the program for readers: the text, and a comment that names the parameters that become constants.
+std::string shown_program(const Case& one);
 
 // Returns whether the name of a case matches one of the patterns ("nn.conv2d/*"); without patterns all do.
 bool is_chosen(const std::string& name, const std::vector<std::string>& patterns);
@@ -52,8 +57,10 @@ std::vector<std::string> plain_ops(int num_inputs);
 IRModule module_of(const Case& one);
 
 // Returns cases that a pattern matches, if some can be made up: wildcards become parameters of shapes that ops take,
-// constants become constants.
-std::vector<Case> pattern_cases(const partition::CompositePattern& pattern);
+// constants become constants. Of those that the backend takes, the first one that fits is repeated with another value
+// of each attribute that the pattern leaves open: "NAME/nn.conv2d.kernel_layout".
+std::vector<Case> pattern_cases(const std::string& name, const relay::DFPattern& pattern,
+                                const std::function<bool(const Case&)>& is_taken);
 
 // Returns the calls of ops in main, each with what the backend says to it by itself.
 std::vector<std::pair<const relay::CallNode*, partition::Verdict>> verdicts_on(const partition::Backend& backend,
@@ -63,7 +70,7 @@ std::vector<std::pair<const relay::CallNode*, partition::Verdict>> verdicts_on(c
 bool is_taken(const partition::Backend& backend, const IRModule& module);
 
 // Returns the cases for a backend whose names match the patterns: those above, with the ops that it takes in the
-// structures. UserError for a backend that there is not, and where no name matches.
+// structures. UserError for a backend that there is not, and where no name matches, with names that are similar.
 std::vector<Case> cases_for(const std::string& backend, const std::vector<std::string>& patterns = {});
 
 }  // namespace headrace::conformance

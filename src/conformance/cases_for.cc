@@ -3,12 +3,19 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
+#include <random>
 
 #include "conformance/cases.h"
+#include "conformance/values.h"
 #include "driver/all_backends.h"
 #include "driver/explain.h"
 #include "driver/register_all.h"
+#include "ir/near_names.h"
 #include "partition/rules.h"
+#include "relay/bind.h"
+#include "relay/function_attrs.h"
+#include "relay/infer/infer_type.h"
 #include "relay/visit.h"
 
 namespace headrace::conformance {
@@ -52,6 +59,81 @@ bool is_chosen(const std::string& name, const std::vector<std::string>& patterns
          });
 }
 
+namespace {
+
+// Returns whether the pattern matches a case as it stands, and the backend accepts the match.
+bool is_matched(const partition::CompositePattern& pattern, const Case& one) {
+  const IRModule module = snapshot(module_of(one));
+  const auto main = module->lookup("main").cast<relay::FunctionNode>();
+  std::mt19937 random(17);
+  Map<std::string, NDArray> constants;
+  for (const relay::Var& param : main->params) {
+    const NDArray made = random_tensor(*param->checked_type().as<TensorTypeNode>(), param->name_hint, random);
+    if (std::count(one.constants.begin(), one.constants.end(), param->name_hint) > 0)
+      constants.set(param->name_hint, made);
+  }
+  module->add_function(module->get_global_var("main"), relay::bind_params_by_name(main, constants), true);
+  bool is_found = false;
+  const IRModule merged = partition::merge_composite(relay::infer_type(module), {&pattern, 1});
+  relay::post_order(merged->lookup("main"), [&](const Expr& expr) {
+    const auto* function = expr.as<relay::FunctionNode>();
+    is_found |= function != nullptr && function->attrs.contains(relay::kComposite);
+  });
+  return is_found;
+}
+
+// Returns the cases of the backend's patterns. Several patterns may have one name: forms of one thing.
+std::vector<Case> cases_of_patterns(const partition::Backend& backend) {
+  std::vector<Case> cases;
+  std::map<std::string, int> forms;
+  for (const partition::CompositePattern& pattern : backend.patterns()) {
+    const int form = ++forms[pattern.name];
+    const auto is_taken = [&](const Case& one) {
+      try {
+        return is_matched(pattern, one);
+      } catch (const UserError&) {
+        return false;  // the check of the case reports it
+      }
+    };
+    for (Case& one : pattern_cases(form == 1 ? pattern.name : fmt::format("{}/form_{}", pattern.name, form),
+                                   pattern.pattern, is_taken))
+      cases.push_back(std::move(one));
+  }
+  return cases;
+}
+
+std::string tail_of(const std::string& name) { return name.substr(name.rfind('.') + 1); }
+
+// Returns the ops and patterns whose names are similar to what stands before the slash in `wanted`, the shortest first.
+std::vector<std::string> similar_subjects(const std::string& wanted, const partition::Backend& backend) {
+  constexpr size_t kMost = 4;
+  const std::string head = wanted.substr(0, wanted.find('/')), tail = tail_of(head);
+  std::vector<std::string> known = op_names(), similar;
+  for (const partition::CompositePattern& pattern : backend.patterns()) known.push_back(pattern.name);
+  for (const std::string& name : known) {
+    if (!tail.empty() && (name == head || tail_of(name).starts_with(tail))) similar.push_back(name);
+  }
+  for (size_t i = 0; i < known.size() && similar.empty(); ++i) {
+    if (!near_names(tail, {tail_of(known[i])}, '.').empty()) similar.push_back(known[i]);
+  }
+  const auto is_shorter = [](const std::string& a, const std::string& b) {
+    return std::pair(tail_of(a).size(), a) < std::pair(tail_of(b).size(), b);
+  };
+  std::sort(similar.begin(), similar.end(), is_shorter);
+  similar.erase(std::unique(similar.begin(), similar.end()), similar.end());
+  if (similar.size() > kMost) similar.resize(kMost);
+  return similar;
+}
+
+[[noreturn]] void refuse_patterns(const std::vector<std::string>& patterns, const partition::Backend& backend) {
+  const std::vector<std::string> similar = similar_subjects(patterns.front(), backend);
+  const std::string advice = similar.empty() ? "names are OP/CASE, such as 'nn.conv2d/strides'"
+                                             : fmt::format("did you mean '{}/*'?", fmt::join(similar, "/*' or '"));
+  throw_user_error("no case has a name like '{}'; {}", fmt::join(patterns, "', '"), advice);
+}
+
+}  // namespace
+
 std::vector<Case> cases_for(const std::string& name, const std::vector<std::string>& patterns) {
   driver::register_all();
   const auto backend = driver::require_backend(name);
@@ -61,10 +143,8 @@ std::vector<Case> cases_for(const std::string& name, const std::vector<std::stri
                  [&](const Case& one) { return is_chosen(one.name, patterns); });
   };
   add(structure_cases(taken_of(plain_ops(1), *backend, 1), taken_of(plain_ops(2), *backend, 2)));
-  for (const partition::CompositePattern& pattern : backend->patterns()) add(pattern_cases(pattern));
-  if (cases.empty() && !patterns.empty())
-    throw_user_error("no case has a name like '{}'; names are OP/CASE, so that '{}/*' has all of an op",
-                     fmt::join(patterns, "', '"), patterns.front());
+  add(cases_of_patterns(*backend));
+  if (cases.empty() && !patterns.empty()) refuse_patterns(patterns, *backend);
   return cases;
 }
 

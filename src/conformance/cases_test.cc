@@ -11,6 +11,7 @@
 #include "ir/expr.h"
 #include "object/reflect.h"
 #include "object/repr.h"
+#include "relay/patterns/pattern_text.h"
 #include "relay/visit.h"
 
 namespace headrace::conformance {
@@ -237,6 +238,52 @@ TEST(ConformanceCases, OtherInputsAreTheFirstOnesReversed) {
   EXPECT_EQ(element_as_double(made.tensor(), 0), 3);
   EXPECT_EQ(element_as_double(made.tensor(), 2), 1);
   EXPECT_EQ(element_as_double(reversed(given_tensor(*ints, "int32 1 2 5 6")).tensor(), 0), 5);
+}
+
+// The cases of a pattern by their names, for a backend that takes those whose text has `taken` in it.
+std::map<std::string, std::string> texts_of_pattern(const std::string& pattern, const std::string& taken) {
+  driver::register_all();
+  std::map<std::string, std::string> texts;
+  const auto is_taken = [&](const Case& one) { return one.text.find(taken) != std::string::npos; };
+  for (const Case& one : pattern_cases("x.p", relay::parse_pattern(pattern), is_taken)) {
+    EXPECT_TRUE(texts.emplace(one.name, one.text).second) << one.name;
+    EXPECT_TRUE(one.is_match) << one.name;
+  }
+  return texts;
+}
+
+TEST(ConformanceCases, APatternIsCheckedWithOtherValuesOfTheAttributesThatItLeavesOpen) {
+  using ::testing::HasSubstr;
+  const auto texts = texts_of_pattern("nn.relu(add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const))",
+                                      "%v2: Tensor[(8, 1, 1), float32]");
+  ASSERT_TRUE(texts.contains("x.p/nn.conv2d.kernel_layout"));
+  EXPECT_EQ(texts.at("x.p/nn.conv2d.kernel_layout"),
+            "def @main(%v0: Tensor[(1, 8, 10, 10), float32], %v1: Tensor[(3, 3, 8, 8), float32], "
+            "%v2: Tensor[(8, 1, 1), float32]) {\n"
+            "  %0 = nn.conv2d(%v0, %v1, groups=1, dilation=[1, 1], kernel_layout=\"HWIO\");\n"
+            "  %1 = add(%0, %v2);\n"
+            "  %2 = nn.relu(%1);\n"
+            "  %2\n"
+            "}\n");
+  EXPECT_THAT(texts.at("x.p/nn.conv2d.data_layout"), HasSubstr("%v0: Tensor[(1, 10, 10, 8), float32]"));
+  EXPECT_THAT(texts.at("x.p/nn.conv2d.out_layout"), HasSubstr("out_layout=\"NHWC\""));
+  EXPECT_THAT(texts.at("x.p/nn.conv2d.strides"), HasSubstr("strides=[2, 1]"));
+  EXPECT_THAT(texts.at("x.p/nn.conv2d.padding"), HasSubstr("padding=[1, 2]"));
+  EXPECT_FALSE(texts.contains("x.p/nn.conv2d.groups"));
+  EXPECT_FALSE(texts.contains("x.p/nn.conv2d.dilation"));
+}
+
+TEST(ConformanceCases, OtherKindsOfAttributesOfPatterns) {
+  using ::testing::HasSubstr;
+  const auto conv = texts_of_pattern("nn.bias_add(nn.conv2d(_, const), const)", "(8, 8, 3, 3)");
+  EXPECT_THAT(conv.at("x.p/nn.conv2d.groups"), HasSubstr("%v1: Tensor[(8, 4, 3, 3), float32]"));
+  EXPECT_THAT(conv.at("x.p/nn.bias_add.axis"), HasSubstr("axis=-1"));
+  const auto twice = texts_of_pattern("nn.leaky_relu(nn.leaky_relu(nn.matmul(_, const)))", "(8, 8)");
+  EXPECT_THAT(twice.at("x.p/nn.matmul.transpose_b"), HasSubstr("transpose_b=True"));
+  EXPECT_THAT(twice.at("x.p/nn.leaky_relu_2.alpha"), HasSubstr("%2 = nn.leaky_relu(%1, alpha=0.375f)"));
+  const auto none = texts_of_pattern("nn.softmax(_)", "nothing");
+  EXPECT_TRUE(none.contains("x.p/0"));
+  EXPECT_FALSE(none.contains("x.p/nn.softmax.axis"));  // nothing is varied in a case that is not taken
 }
 
 TEST(ConformanceCases, PatternsChooseCases) {

@@ -20,19 +20,24 @@ struct CaseReport {
   bool is_claimed = false;  // the backend takes all ops of the program
   int64_t num_checks = 0;   // that were made
   std::vector<Finding> findings = {};
+  std::string refusal = {};  // why the backend does not take an op of a case that it does not claim
+  std::string program = {};  // the Relay text of the case; run_isolated fills it in
 };
 
 // Checks a backend on a case:
-//   verdict      a no has a sentence
+//   verdict      a no has a sentence, and no question ends in an exception
 //   compile      what is claimed is compiled
+//   load         the code that was compiled is loaded; without it no other check is made
 //   same_code    a second compile gives the same bytes
 //   types        the types that a loaded module declares for its regions are the program's
-//   result       outputs are those of the interpreter: integers to the bit, floats to the dtype's tolerance
-//   repeat       a second run gives the same bits, also after other inputs
+//   result       outputs are those of the interpreter, on two sets of inputs: integers to the bit, floats to the
+//   dtype's
+//                tolerance
+//   repeat       later runs give the bits of the first, also after other inputs
 //   written      every element of the outputs is written, and nothing beside them
 //   inputs       inputs are left alone
 //   alignment    tensors that are aligned to their element alone do not matter
-//   threads      executors on several threads at once, and of several workers each, give the same
+//   threads      executors on several threads at once, and of several workers each, give what the first run gave
 //   save         a module that is saved and loaded gives the same results and the same bytes
 //   file         a module that is written to a file and loaded from it has the same bytes
 //   cut          a module whose bytes are cut off or changed is refused or runs, and never crashes

@@ -146,20 +146,23 @@ class Checks {
       const std::vector<std::string> parts = parts_of(line);
       if (parts[0] == "begin" && request_.progress) request_.progress(reports_.size());
       if (parts[0] == "finding" && parts.size() == 3) findings_.push_back({parts[1], parts[2]});
-      if (parts[0] == "end" && parts.size() == 3) {
+      if (parts[0] == "end" && parts.size() == 4) {
         if (child.num_output_bytes() > num_written)
           findings_.push_back({"output", "it writes to the standard output, which is the program's"});
         num_written = child.num_output_bytes();
-        add_report(parts[1] == "1", static_cast<int64_t>(number_of(parts[2])));
+        add_report(parts[1] == "1", static_cast<int64_t>(number_of(parts[2])), parts[3]);
       }
     }
   }
 
-  void add_report(bool is_claimed, int64_t num_checks) {
-    reports_.push_back({.name = request_.cases[reports_.size()].name,
+  void add_report(bool is_claimed, int64_t num_checks, std::string refusal = "") {
+    const Case& one = request_.cases[reports_.size()];
+    reports_.push_back({.name = one.name,
                         .is_claimed = is_claimed,
                         .num_checks = num_checks,
-                        .findings = std::move(findings_)});
+                        .findings = std::move(findings_),
+                        .refusal = std::move(refusal),
+                        .program = shown_program(one)});
     findings_.clear();
   }
 
@@ -199,7 +202,7 @@ void run_child(const std::string& backend, const std::vector<Case>& cases, size_
     }
     for (const Finding& finding : one.findings)
       write_line(report, fmt::format("finding\t{}\t{}", finding.check, one_line(finding.message)));
-    write_line(report, fmt::format("end\t{}\t{}", one.is_claimed ? 1 : 0, one.num_checks));
+    write_line(report, fmt::format("end\t{}\t{}\t{}", one.is_claimed ? 1 : 0, one.num_checks, one_line(one.refusal)));
   }
 }
 

@@ -71,6 +71,12 @@ IRModule module_of(const Case& one) {
   return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + one.text, one.name));
 }
 
+std::string shown_program(const Case& one) {
+  std::string text = one.text;
+  if (!one.constants.empty()) text += fmt::format("// constants: %{}\n", fmt::join(one.constants, ", %"));
+  return text;
+}
+
 std::vector<std::string> plain_ops(int num_inputs) {
   std::vector<std::string> names;
   for (const std::string& name : op_names()) {

@@ -1,126 +1,210 @@
-#include <fmt/ranges.h>
-
+#include <algorithm>
 #include <functional>
-#include <map>
+#include <optional>
+#include <set>
 
 #include "conformance/cases.h"
-#include "relay/infer/infer_type.h"
+#include "conformance/pattern_program.h"
+#include "object/reflect.h"
 
 namespace headrace::conformance {
 
 namespace {
 
-using namespace relay;
-
-constexpr size_t kMaxTries = 4000, kMaxCases = 24;
+constexpr size_t kMaxTries = 4000, kMaxShapes = 24;
 
 // Shapes that parameters of most ops may have: images, weights of convolutions and dense layers, channels, a scalar.
-const std::vector<std::string>& shapes() {
-  static const std::vector<std::string> all{"(1, 8, 6, 6)", "(8, 8, 3, 3)", "(3, 8)", "(8, 8)",
-                                            "(8,)",         "(8, 1, 1)",    "()"};
+// A convolution of the image by the weights is as high and as wide as it has channels: an axis that is taken for
+// another one still fits.
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all{{1, 8, 10, 10}, {8, 8, 3, 3}, {3, 8}, {8, 8}, {8}, {8, 1, 1}, {}};
   return all;
 }
 
-// A program as text, whose parameters have no shapes yet.
-class Writer {
- public:
-  // Returns whether the pattern is of calls, constants and wildcards, which a text can be made of.
-  bool write(const DFPattern& pattern) {
-    const std::string root = text_of(pattern);
-    body_ = lets_ + root;
-    return is_whole_;
+// Not all shapes and attributes fit each other.
+bool is_typed(const Case& one) {
+  try {
+    module_of(one);
+    return true;
+  } catch (const UserError&) {
+    return false;
   }
-  const std::string& body() const { return body_; }
-  const std::vector<std::string>& params() const { return params_; }
-  const std::vector<std::string>& constants() const { return constants_; }
+}
 
- private:
-  // Each node of the pattern is one value.
-  std::string text_of(const DFPattern& pattern) {
-    if (const auto known = names_.find(pattern.get()); known != names_.end()) return known->second;
-    std::string text = make(pattern);
-    names_[pattern.get()] = text;
-    return text;
-  }
-
-  std::string make(const DFPattern& pattern) {
-    if (const auto* either = pattern.as<AltPatternNode>()) return text_of(either->left);
-    if (const auto* typed = pattern.as<DataTypePatternNode>()) return text_of(typed->pattern);
-    if (const auto* call = pattern.as<CallPatternNode>()) return call_of(*call, {});
-    if (const auto* with = pattern.as<AttrPatternNode>(); with != nullptr && with->pattern.is<CallPatternNode>())
-      return call_of(*with->pattern.as<CallPatternNode>(), with->attrs);
-    const auto* wildcard = pattern.as<WildcardPatternNode>();
-    const bool is_constant = pattern.as<ConstantPatternNode>() != nullptr;
-    if (!is_constant && pattern.as<VarPatternNode>() == nullptr && (wildcard == nullptr || wildcard->redirect)) {
-      is_whole_ = false;
-      return "";
-    }
-    params_.push_back(fmt::format("v{}", params_.size()));
-    if (is_constant) constants_.push_back(params_.back());
-    return "%" + params_.back();
-  }
-
-  // An attribute as a text writes it; a kind without a text leaves the pattern without a program.
-  std::string text_of_attr(const Value& value) {
-    if (value.is<int64_t>()) return fmt::format("{}", value.as<int64_t>());
-    if (value.is<double>()) return fmt::format("{}f", value.as<double>());
-    if (value.is<std::string>()) return fmt::format("\"{}\"", value.as<std::string>());
-    if (value.is<Shape>()) return fmt::format("[{}]", fmt::join(value.as<Shape>(), ", "));
-    if (!value.is<Array<Value>>()) {
-      is_whole_ = false;
-      return "";
-    }
-    std::string items;
-    for (const Value& item : value.as<Array<Value>>()) items += (items.empty() ? "" : ", ") + text_of_attr(item);
-    return fmt::format("[{}]", items);
-  }
-
-  std::string call_of(const CallPatternNode& call, const Map<std::string, Value>& attrs) {
-    const auto* named = call.op.as<ExprPatternNode>();
-    const auto* op = named == nullptr ? nullptr : named->expr.as<OpNode>();
-    if (op == nullptr || !call.args) {
-      is_whole_ = false;
-      return "";
-    }
-    std::string args;
-    for (const DFPattern& arg : *call.args) args += (args.empty() ? "" : ", ") + text_of(arg);
-    for (const auto& [key, value] : attrs) args += fmt::format(", {}={}", key, text_of_attr(value));
-    const std::string name = fmt::format("%t{}", num_lets_++);
-    lets_ += fmt::format("let {} = {}({});\n", name, op->name, args);
-    return name;
-  }
-
-  std::map<const Object*, std::string> names_;
-  std::string lets_, body_;
-  std::vector<std::string> params_, constants_;
-  size_t num_lets_ = 0;
-  bool is_whole_ = true;
+// A program with shapes that fit its ops.
+struct Shaped {
+  Case made;
+  std::vector<Shape> shapes;
 };
 
-}  // namespace
-
-std::vector<Case> pattern_cases(const partition::CompositePattern& pattern) {
-  Writer writer;
-  std::vector<Case> cases;
-  if (!writer.write(pattern.pattern)) return cases;
-  const size_t num_params = writer.params().size();
+std::vector<Shaped> shaped_cases(const std::string& name, const PatternProgram& program) {
+  std::vector<Shaped> cases;
+  const size_t num_params = program.params.size();
   std::vector<size_t> choice(num_params, 0);
-  for (size_t tries = 0; tries < kMaxTries && cases.size() < kMaxCases; ++tries) {
-    std::string params;
-    for (size_t i = 0; i < num_params; ++i)
-      params += fmt::format("{}%{}: Tensor[{}, float32]", i == 0 ? "" : ", ", writer.params()[i], shapes()[choice[i]]);
-    Case made{.name = fmt::format("{}/{}", pattern.name, cases.size()),
-              .text = fmt::format("def @main({}) {{\n{}\n}}\n", params, writer.body()),
-              .constants = writer.constants()};
-    try {
-      module_of(made);
-      cases.push_back(std::move(made));
-    } catch (const UserError&) {  // these shapes do not fit each other
-    }
+  for (size_t tries = 0; tries < kMaxTries && cases.size() < kMaxShapes; ++tries) {
+    std::vector<Shape> chosen;
+    for (const size_t i : choice) chosen.push_back(shapes()[i]);
+    Case made{.name = fmt::format("{}/{}", name, cases.size()),
+              .text = text_of(program, chosen),
+              .constants = program.constants,
+              .is_match = true};
+    if (is_typed(made)) cases.push_back({std::move(made), std::move(chosen)});
     size_t digit = 0;
     while (digit < num_params && ++choice[digit] == shapes().size()) choice[digit++] = 0;
     if (digit == num_params) break;
   }
+  return cases;
+}
+
+// Another value of an attribute, and how the shape of an operand follows it.
+struct Change {
+  std::string value;
+  size_t operand = 0;
+  std::function<Shape(const Shape&)> reshape = {};  // null: the shapes stay
+};
+
+// Returns the layout with channels last, or with the channels of weights last.
+std::string channels_last(const std::string& layout) {
+  const bool is_of_weights = layout.find('O') != std::string::npos;
+  if (is_of_weights) return layout.substr(2) + "IO";
+  const size_t channels = layout.find('C');
+  return layout.substr(0, channels) + layout.substr(channels + 1) + "C";
+}
+
+// Returns a shape in another layout; as it is where it has another rank.
+Shape permuted(const Shape& shape, const std::string& from, const std::string& to) {
+  Shape made = shape;
+  for (size_t i = 0; i < to.size() && shape.size() == to.size(); ++i) made[i] = shape[from.find(to[i])];
+  return made;
+}
+
+// Returns weights whose input channels are those of one of two groups.
+Shape of_two_groups(const Shape& weights) {
+  Shape made = weights;
+  if (made.size() > 2) made[1] /= 2;
+  return made;
+}
+
+Change layout_change(const std::string& usual, size_t operand) {
+  const std::string layout = channels_last(usual);
+  return {fmt::format("\"{}\"", layout), operand,
+          [usual, layout](const Shape& shape) { return permuted(shape, usual, layout); }};
+}
+
+std::optional<Change> text_change(const std::string& attribute, const std::string& usual, const std::string& data) {
+  const size_t num_letters = usual.size();
+  if (attribute == "kernel_layout" && num_letters >= 3) return layout_change(usual, 1);
+  if ((attribute == "data_layout" || attribute == "layout") && num_letters >= 3 && usual.find('C') == 1)
+    return layout_change(usual, 0);
+  if (attribute == "out_layout" && !data.empty()) return Change{fmt::format("\"{}\"", channels_last(data))};
+  return std::nullopt;
+}
+
+std::optional<Change> list_change(const std::string& attribute, size_t count) {
+  std::string items;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t item = attribute == "padding" ? i + 1 : i == 0 ? 2 : 1;
+    items += fmt::format("{}{}", items.empty() ? "" : ", ", item);
+  }
+  const bool is_known = attribute == "padding" || attribute == "strides" || attribute == "dilation";
+  if (!is_known || count == 0) return std::nullopt;
+  return Change{fmt::format("[{}]", items)};
+}
+
+// Returns another value of an attribute that has `usual` by default. `data`: the default layout of the op's data.
+std::optional<Change> change_of(const std::string& attribute, const Value& usual, const std::string& data) {
+  if (usual.type_index() == type_index::kBool) return Change{usual.as<bool>() ? "False" : "True"};
+  if (usual.is<Shape>()) return list_change(attribute, usual.as<Shape>().size());
+  if (usual.is<std::string>()) return text_change(attribute, usual.as<std::string>(), data);
+  if (attribute == "axis") return Change{usual.is_none() ? "[0]" : usual.as<int64_t>() < 0 ? "0" : "-1"};
+  if (attribute == "groups") return Change{"2", 1, &of_two_groups};
+  if (usual.type_index() == type_index::kFloat) return Change{fmt::format("{}f", usual.as<double>() + 0.125)};
+  return std::nullopt;
+}
+
+// Returns null for an op without attributes.
+const TypeInfo* attributes_of(const std::string& op) { return find_type(find_op(op)->attrs_type_key); }
+
+std::string data_layout_of(const TypeInfo& attributes) {
+  for (const FieldInfo& field : attributes.fields) {
+    const bool is_of_data = field.name == "data_layout" || field.name == "layout";
+    if (is_of_data && field.options.default_value.is<std::string>())
+      return field.options.default_value.as<std::string>();
+  }
+  return "";
+}
+
+// Returns how many different shapes a case has.
+size_t num_different(const Shaped& one) { return std::set<Shape>(one.shapes.begin(), one.shapes.end()).size(); }
+
+// Returns the first case of the shapes that fits a changed attribute of one call.
+std::optional<Case> changed_case(const std::string& name, const PatternProgram& program, size_t call,
+                                 const std::string& attribute, const Change& change, const std::vector<Shaped>& taken) {
+  PatternProgram changed = program;
+  changed.calls[call].attrs += fmt::format(", {}={}", attribute, change.value);
+  const std::vector<std::string>& args = program.calls[call].args;
+  for (const Shaped& one : taken) {
+    std::vector<Shape> shapes = one.shapes;
+    for (size_t i = 0; change.reshape && change.operand < args.size() && i < shapes.size(); ++i) {
+      if (args[change.operand] == "%" + program.params[i]) shapes[i] = change.reshape(shapes[i]);
+    }
+    Case made{.name = name,
+              .text = text_of(changed, shapes),
+              .constants = program.constants,
+              .is_brief = true,
+              .is_match = true};
+    if (is_typed(made)) return made;
+  }
+  return std::nullopt;
+}
+
+// Returns a name for each call: its op, with a number from the second call of the op on.
+std::vector<std::string> names_of_calls(const PatternProgram& program) {
+  std::vector<std::string> names;
+  for (const MadeCall& call : program.calls) {
+    const auto is_same = [&](const MadeCall& other) { return other.op == call.op; };
+    const auto before = program.calls.begin() + static_cast<std::ptrdiff_t>(names.size());
+    const auto count = std::count_if(program.calls.begin(), before, is_same);
+    names.push_back(count == 0 ? call.op : fmt::format("{}_{}", call.op, count + 1));
+  }
+  return names;
+}
+
+// Returns a case for each attribute of a call that the pattern leaves open.
+std::vector<Case> changed_cases(const std::string& name, const PatternProgram& program,
+                                const std::vector<Shaped>& taken) {
+  std::vector<Case> cases;
+  const std::vector<std::string> calls = names_of_calls(program);
+  for (size_t i = 0; i < program.calls.size(); ++i) {
+    const TypeInfo* attributes = attributes_of(program.calls[i].op);
+    if (attributes == nullptr) continue;
+    for (const FieldInfo& field : attributes->fields) {
+      if (!field.options.has_default || program.calls[i].given_attrs.contains(field.name)) continue;
+      const auto change = change_of(field.name, field.options.default_value, data_layout_of(*attributes));
+      if (!change) continue;
+      const std::string its_name = fmt::format("{}/{}.{}", name, calls[i], field.name);
+      if (auto made = changed_case(its_name, program, i, field.name, *change, taken)) cases.push_back(std::move(*made));
+    }
+  }
+  return cases;
+}
+
+}  // namespace
+
+std::vector<Case> pattern_cases(const std::string& name, const relay::DFPattern& pattern,
+                                const std::function<bool(const Case&)>& is_taken) {
+  const std::optional<PatternProgram> program = program_of(pattern);
+  if (!program) return {};
+  std::vector<Case> cases;
+  std::vector<Shaped> taken;
+  for (Shaped& one : shaped_cases(name, *program)) {
+    cases.push_back(one.made);
+    if (is_taken(one.made)) taken.push_back(std::move(one));
+  }
+  // An image is a better operand for weights than an image that stands for them.
+  const auto has_more = [](const Shaped& a, const Shaped& b) { return num_different(a) > num_different(b); };
+  std::stable_sort(taken.begin(), taken.end(), has_more);
+  for (Case& one : changed_cases(name, *program, taken)) cases.push_back(std::move(one));
   return cases;
 }
 

@@ -23,6 +23,17 @@ struct Sum {
   }
 };
 
+// Returns the refusal that most cases have: "; most often (12 cases) it says: the chip does not compute this op".
+std::string usual_refusal(const std::vector<CaseReport>& reports) {
+  std::map<std::string, int64_t> counts;
+  for (const CaseReport& one : reports) {
+    if (!one.refusal.empty()) ++counts[one.refusal];
+  }
+  const auto is_rarer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto most = std::max_element(counts.begin(), counts.end(), is_rarer);
+  return most == counts.end() ? "" : fmt::format("; most often ({} cases) it says: {}", most->second, most->first);
+}
+
 }  // namespace
 
 Rows matrix_of(const std::vector<CaseReport>& reports) {
@@ -42,6 +53,12 @@ std::vector<std::string> failures_of(const std::vector<CaseReport>& reports) {
   for (const CaseReport& one : reports) {
     for (const Finding& finding : one.findings)
       lines.push_back(fmt::format("FAIL {} [{}]: {}", one.name, finding.check, finding.message));
+    std::string_view program = one.findings.empty() ? std::string_view() : one.program;
+    while (!program.empty()) {
+      const size_t end = std::min(program.find('\n'), program.size());
+      lines.push_back(fmt::format("    {}", program.substr(0, end)));
+      program.remove_prefix(std::min(end + 1, program.size()));
+    }
   }
   return lines;
 }
@@ -51,7 +68,7 @@ std::string summary_of(const std::string& backend, const std::vector<CaseReport>
   for (const CaseReport& one : reports) sum.add(one);
   return fmt::format("{}: {} of {} cases claimed, {} checks, {}", backend, sum.claimed, sum.all, sum.checks,
                      sum.failed > 0     ? fmt::format("{} cases failed", sum.failed)
-                     : sum.claimed == 0 ? "nothing was checked"
+                     : sum.claimed == 0 ? "nothing was checked" + usual_refusal(reports)
                                         : "all passed");
 }
 

@@ -56,8 +56,14 @@ MISTAKES = {
     "zeros_for_upsampling": ("result", "*", "nn.upsampling/nearest"),
     "zeros_for_doubles": ("result", "nn.conv2d/*", "nn.conv2d/strides/float64"),
     "throws_in_runs": ("result", "nn.upsampling/nearest", "nn.upsampling/nearest"),
-    "throws_in_loads": ("result", "nn.upsampling/nearest", "nn.upsampling/nearest"),
+    "throws_in_loads": ("load", "nn.upsampling/nearest", "nn.upsampling/nearest"),
     "throws_in_compiles": ("compile", "nn.upsampling/nearest", "nn.upsampling/nearest"),
+}
+# The example without a check of one layout: a case of its patterns that must find that.
+BLIND = {
+    "kernel_blind_convs": "convs.conv/nn.conv2d.kernel_layout",
+    "out_blind_convs": "convs.conv_relu/nn.conv2d.out_layout",
+    "data_blind_convs": "convs.conv/nn.conv2d.data_layout",
 }
 MESSAGES = {
     "throws_in_runs": "the chip is too hot",
@@ -111,6 +117,62 @@ class ConformanceKit(unittest.TestCase):
                 messages = {finding["check"]: finding["message"] for finding in findings[case]}
                 self.assertIn(MESSAGES.get(plugin, "is right"), messages[expected])
 
+    def test_layouts_that_a_pattern_leaves_open_are_varied(self) -> None:
+        for plugin, case in BLIND.items():
+            with self.subTest(plugin=plugin):
+                run = check(plugin, "--case", case)
+                self.assertEqual(run.returncode, MISMATCH, run.stdout + run.stderr)
+                (report,) = json.loads(run.stdout)["cases"]
+                self.assertTrue({f["check"] for f in report["findings"]} & {"result", "crash", "load"}, report)
+
+    def test_a_failure_shows_the_program(self) -> None:
+        path = str(Path(OPTIONS.plugins) / "fault3.so")
+        command = [OPTIONS.program, "backend", "check", path, "--case", "structure/two_constants"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        self.assertEqual(run.returncode, MISMATCH, run.stderr)
+        program = (
+            "    def @main(%x: Tensor[(3, 4), float32], %c: Tensor[(3, 4), float32], %d: Tensor[(3, 4), float32]) {\n"
+            "    subtract(%c, subtract(%x, %d))\n"
+            "    }\n"
+            "    // constants: %c, %d\n"
+        )
+        self.assertRegex(run.stdout, r"FAIL structure/two_constants \[result\]: .* is right\n")
+        self.assertIn(program, run.stdout)
+
+    def test_code_that_does_not_load_is_one_finding(self) -> None:
+        run = check("throws_in_loads", "--case", "nn.upsampling/nearest")
+        (report,) = json.loads(run.stdout)["cases"]
+        ((name, message),) = [(f["check"], f["message"]) for f in report["findings"]]
+        self.assertEqual(name, "load")
+        self.assertIn("the chip is cold", message)
+        self.assertNotIn("C++ frames", message)
+
+    def test_a_constant_error_is_found_by_the_result_alone(self) -> None:
+        cases = ["sqrt/scalar", "sqrt/one_element", "sqrt/float32", "log/one_element", "acosh/scalar"]
+        run = check("off_by_a_bit", *(word for case in cases for word in ("--case", case)))
+        reports = json.loads(run.stdout)["cases"]
+        self.assertEqual(sorted(one["case"] for one in reports), sorted(cases))
+        for report in reports:
+            self.assertEqual([f["check"] for f in report["findings"]], ["result"], report)
+            self.assertNotIn("nan", report["findings"][0]["message"])
+
+    def test_exceptions_of_questions_are_findings(self) -> None:
+        run = check("throws_in_questions", "--case", "sqrt/*", "--case", "tanh/float32")
+        self.assertEqual(run.returncode, MISMATCH, run.stderr)
+        reports = {one["case"]: one for one in json.loads(run.stdout)["cases"]}
+        (finding,) = reports["sqrt/float32"]["findings"]
+        self.assertEqual(finding["check"], "verdict")
+        self.assertIn("asked about sqrt, it fails: sqrt has no attribute 'axis'", finding["message"])
+        self.assertEqual(reports["tanh/float32"]["findings"], [])  # a Refusal is a no
+
+    def test_what_claims_nothing_says_why(self) -> None:
+        path = str(Path(OPTIONS.plugins) / "chip.so")
+        command = [OPTIONS.program, "backend", "check", path, "--case", "tanh/*", "--case", "add/int32"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("nothing was checked; most often (", run.stdout)
+        self.assertIn("it says: the chip does not compute this op", run.stdout)
+
     def test_an_alias_names_its_backend(self) -> None:
         left_out = build_backends.left_out(OPTIONS.program)
         for backend, alias in {"onednn": "dnnl", "examplejson": "examplejsoncompiler"}.items():
@@ -143,6 +205,14 @@ class ConformanceKit(unittest.TestCase):
         wrong = check("chip", "--case", "no/such")
         self.assertEqual(wrong.returncode, 3)
         self.assertIn("no case has a name like 'no/such'", wrong.stderr)
+        for given, meant in {
+            "scaled/*": "did you mean 'chip.scaled_relu/*'?",
+            "sotfmax/*": "did you mean 'nn.softmax/*'?",
+            "conv2d/strides": "did you mean 'nn.conv2d/*'",
+            "nn.conv2d/stride": "did you mean 'nn.conv2d/*'",
+            "?/*/*": "names are OP/CASE, such as 'nn.conv2d/strides'",
+        }.items():
+            self.assertIn(meant, check("chip", "--case", given).stderr)
         self.assertIn("there is no file", check("nothing").stderr)
         nothing = check("chip", "--case", "tanh/*")
         self.assertIn("claims none of the cases", nothing.stderr)

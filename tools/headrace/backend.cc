@@ -133,7 +133,9 @@ Report report_of(const std::string& backend, const std::vector<CaseReport>& repo
     rows.push_back(Value(Report{{"case", Value(one.name)},
                                 {"claimed", Value(one.is_claimed)},
                                 {"checks", Value(one.num_checks)},
-                                {"findings", Value(findings)}}));
+                                {"findings", Value(findings)},
+                                {"refusal", Value(one.refusal)},
+                                {"program", Value(one.findings.empty() ? std::string() : one.program)}}));
   }
   return {{"backend", Value(backend)}, {"cases", Value(rows)}, {"failed", Value(num_failed)}};
 }

@@ -26,13 +26,16 @@ class CaseReport:
     """The result of the kit for one case.
 
     `case` is the name, an op or a pattern and what is special ("nn.conv2d/strides"); `claimed` whether the backend
-    takes all of the program; `checks` how many were made; `findings` those that failed.
+    takes all of the program; `checks` how many were made; `findings` those that failed; `refusal` why the backend does
+    not take a case that it does not claim; `program` the Relay text of the case.
     """
 
     case: str
     claimed: bool
     checks: int
     findings: list[Finding] = field(default_factory=list)
+    refusal: str = field(default="", repr=False)
+    program: str = field(default="", repr=False)
     _native: Any = field(default=None, repr=False, compare=False)
 
 
@@ -45,6 +48,8 @@ def check(backend: str, cases: Sequence[str], timeout: float) -> list[CaseReport
             report.is_claimed,
             report.num_checks,
             [Finding(finding.check, finding.message) for finding in report.findings],
+            report.refusal,
+            report.program,
             report,
         )
         for report in _core.check_backend(backend, list(cases), float(timeout))
@@ -64,6 +69,8 @@ def to_json(backend: str, reports: Sequence[CaseReport]) -> dict[str, Any]:
             "claimed": one.claimed,
             "checks": one.checks,
             "findings": [{"check": finding.check, "message": finding.message} for finding in one.findings],
+            "refusal": one.refusal,
+            "program": one.program if one.findings else "",
         }
         for one in reports
     ]

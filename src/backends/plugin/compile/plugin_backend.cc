@@ -54,9 +54,10 @@ int32_t emit_blob(hr_compile_sink* sink, const void* blob, uint64_t size, const 
   return emit_blob_with_constants(sink, blob, size, graphs, num_graphs, nullptr, 0);
 }
 
-// A plugin may use reasons that say why an op or a region is not supported.
+// A plugin may use reasons that say why an op or a region is not supported, and say that it failed.
 hr_reason known_reason(int32_t reason) {
-  return partition::is_refusal_reason(reason) ? static_cast<hr_reason>(reason) : HR_REASON_OP_UNSUPPORTED;
+  const bool is_known = partition::is_refusal_reason(reason) || reason == HR_REASON_BACKEND_FAILED;
+  return is_known ? static_cast<hr_reason>(reason) : HR_REASON_OP_UNSUPPORTED;
 }
 
 int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message) {
