@@ -16,6 +16,7 @@
 #include "gil.h"
 #include "objects.h"
 #include "partition/backend.h"
+#include "partition/checked_patterns.h"
 #include "python_module.h"
 #include "runtime/loader_finder.h"
 #include "values.h"
@@ -198,6 +199,7 @@ void register_python_backend(const std::string& name, const std::string& version
                           .border = optional(std::move(border)),
                           .claim = optional(std::move(claim)),
                           .accepts_version = optional(std::move(accepts_version))}};
+  partition::check_patterns(fmt::format("the backend '{}'", name), parts.patterns);
   const Methods methods = parts.methods;
   if (const auto found = known.find(name); found != known.end()) {
     found->second->replace(std::move(parts));

@@ -419,6 +419,24 @@ def test_the_kit_compares_declared_types():
     assert "has input 0 of the type float32 1, and the model was compiled for" in finding.message
 
 
+def test_the_kit_has_one_finding_for_code_that_does_not_load():
+    made("test_loads_nothing", load=lambda self, data: None)
+    (report,) = hr.backend.check("test_loads_nothing", ["exp/float32"])
+    ((check, message),) = [(one.check, one.message) for one in report.findings]
+    assert check == "load"
+    assert "load gave None, expected a function" in message
+    assert "C++ frames" not in message
+
+
+def test_patterns_that_match_nothing_are_refused():
+    table = [("test_mistaken.relu", "exp(nn.relu(_, _))")]
+    message = (
+        "'test_mistaken.relu', number 1 of 1, with a part that matches nothing: nn.relu takes 1 argument and has 2"
+    )
+    with pytest.raises(hr.UserError, match=message):
+        made("test_mistaken", patterns=lambda self: table)
+
+
 def test_exceptions_while_compiling_have_a_place(program):
     def fail(*args):
         raise KeyError("nothing")

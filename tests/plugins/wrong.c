@@ -71,7 +71,7 @@ static int32_t run(void* self, void* region, const hr_kernel_env* env, DLTensor*
 }
 
 /* Declares wrong types for a region 1x2 -> 1x2: another size (23), another number of inputs (24), a type without a
- * shape (25), none with a reason (26), far too many (27), or one of far too many dimensions (28). */
+ * shape (25), none with a reason (26), far too many (31), or one of far too many dimensions (32). */
 static int32_t entry_types(void* self, void* region, hr_entry_types* types, const hr_message* message) {
   static const int64_t right[] = {1, 2}, wrong[] = {-1, 3};
   static const hr_tensor_type input = {{kDLFloat, 32, 1}, 2, right}, output = {{kDLFloat, 32, 1}, 2, wrong};
@@ -79,9 +79,9 @@ static int32_t entry_types(void* self, void* region, hr_entry_types* types, cons
   (void)self;
   (void)region;
   types->num_inputs = WRONG == 24 ? 0 : 1;
-  types->num_outputs = WRONG == 27 ? 4000000000u : 1;
+  types->num_outputs = WRONG == 31 ? 4000000000u : 1;
   types->inputs = &input;
-  types->outputs = WRONG == 25 ? &shapeless : WRONG == 28 ? &deep : &output;
+  types->outputs = WRONG == 25 ? &shapeless : WRONG == 32 ? &deep : &output;
   if (WRONG == 26) hr_write_message(message, "the table of the chip is worn");
   return WRONG == 26;
 }
@@ -94,7 +94,7 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   (void)host;
   HR_FILL_ABI(hr_backend, backend);
   if (WRONG == 2) backend->abi.major = 99;
-  if (WRONG == 29) backend->abi.size = 20;
+  if (WRONG == 33) backend->abi.size = 20;
   memset(long_name, 'x', sizeof long_name - 1);
   backend->name = WRONG == 3    ? NULL
                   : WRONG == 15 ? long_name
@@ -104,6 +104,10 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   backend->version = WRONG == 18 ? "" : "1";
   if (WRONG == 6) backend->patterns = "{ wrong6.sum: add(_ }";
   if (WRONG == 7) backend->patterns = "{ other.sum: add(_, _) }";
+  if (WRONG == 27) backend->patterns = "{ wrong27.sum: add(_, _), wrong27.relu: tanh(nn.relu(_, _)) }";
+  if (WRONG == 28) backend->patterns = "{ wrong28.root: nn.relu(sqrt(_)[attrs foo=1]) }";
+  if (WRONG == 29) backend->patterns = "{ wrong29.norm: nn.softmax(_)[dtype float32][attrs axes=1] }";
+  if (WRONG == 30) backend->patterns = "{ wrong30.two: exp(exp(_)), wrong30.two: exp(_), wrong30.two: exp(exp(_)) }";
   backend->supports = WRONG == 19 ? NULL : &supports;
   backend->compile = WRONG == 8 ? NULL : &compile;
   backend->load = &load;
@@ -112,7 +116,7 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
 #endif
   backend->find = &find;
   backend->run = WRONG == 4 ? NULL : &run;
-  if (WRONG >= 23 && WRONG <= 28) backend->entry_types = &entry_types;
+  if ((WRONG >= 23 && WRONG <= 26) || WRONG == 31 || WRONG == 32) backend->entry_types = &entry_types;
   if (WRONG == 5) hr_write_message(message, "the driver of the chip is not installed");
   return WRONG == 5;
 }

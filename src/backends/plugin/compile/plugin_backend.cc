@@ -5,6 +5,7 @@
 #include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
 #include "base/utf8.h"
+#include "partition/checked_patterns.h"
 #include "relay/infer/infer_type.h"
 #include "relay/patterns/pattern_text.h"
 
@@ -195,6 +196,7 @@ class PluginBackend : public partition::Backend {
         return accepts(name, group);
       };
     }
+    partition::check_patterns(fmt::format("the backend '{}' of '{}'", plugin_->name, plugin_->path), patterns_);
   }
 
   Verdict accepts(const std::string& pattern, const relay::PatternGroup& group) const {

@@ -331,13 +331,20 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong5", "cannot work here: the driver of the chip is not installed"},
       {"wrong6", "the patterns of the backend 'wrong6' of"},
       {"wrong7", "has a pattern 'other.sum'; names of its patterns must begin with 'wrong7.'"},
+      {"wrong27",
+       "has a pattern 'wrong27.relu', number 2 of 2, with a part that matches nothing: nn.relu takes 1 argument and "
+       "has "
+       "2 in nn.relu(_, _)"},
+      {"wrong28", "sqrt has no attribute 'foo'; it has none in sqrt(_)[attrs foo=1]"},
+      {"wrong29", "nn.softmax has no attribute 'axes'; it has axis in nn.softmax(_)[dtype float32][attrs axes=1]"},
+      {"wrong30", "has the pattern 'wrong30.two' twice: numbers 1 and 3 of 3 are equal"},
       {"wrong8", "runs what was compiled elsewhere, and cannot compile"},
       {"wrong15", "xxx' is not a name of a backend; it must be of letters, digits, '_' and '-', at most 64 of them"},
       {"wrong16", "': 'two words' is not a name of a backend"},
       {"wrong17", "': 'native' is a word of the compiler's own; give the backend another name"},
       {"wrong18", "has no version"},
       {"wrong19", "has a function compile and no supports"},
-      {"wrong29", "says that its table has 20 bytes, and the oldest has"},
+      {"wrong33", "says that its table has 20 bytes, and the oldest has"},
       {"other_chip", "are both named 'chip'; load one of them"},
       {"nothing", "there is no file"},
   };
@@ -386,8 +393,8 @@ TEST(Plugin, ARegionThatFailsFallsBack) {
       {"wrong25", "says types of its region 'tvmgen_default_wrong25_main_0' that are none: one has no shape"},
       {"wrong26",
        "does not say the types of its region 'tvmgen_default_wrong26_main_0': the table of the chip is worn"},
-      {"wrong27", "region 'tvmgen_default_wrong27_main_0' that are none: 4000000000 tensors are above"},
-      {"wrong28", "one has 2000000000 dimensions, more than 32"}};
+      {"wrong31", "region 'tvmgen_default_wrong31_main_0' that are none: 4000000000 tensors are above"},
+      {"wrong32", "one has 2000000000 dimensions, more than 32"}};
   const IRModule module = typed("def @main(%x: Tensor[(1, 2), float32]) { tanh(%x) }\n");
   for (const auto& [plugin, message] : cases) {
     load(plugin);
