@@ -95,6 +95,8 @@ def test_the_reason_of_an_op_attribute(program, capfd):
     relay.op.contrib.register_extern_op("exp", "reason_attr", lambda call: f"it has no {call.op.name}")
     shown = report(capfd, "explain", program, "--backends", "reason_attr")
     assert row_of(shown, "exp")["message"] == "reason_attr: it has no exp"
+    none = "reason_attr: the op has no attribute target.reason_attr that takes it"
+    assert row_of(shown, "tanh")["message"] == none
     assert relay.op.contrib.get_extern_op("reason_attr", "exp")(None, [relay.var("x", shape=(4,))]) is False
 
 
