@@ -105,6 +105,7 @@ static const char* put_region(buffer* out, const hr_graph* graph) {
   put(out, &num_layers, sizeof num_layers);
   for (uint32_t node = 0; node < api->num_nodes(graph); ++node) {
     if (api->kind(graph, node) == HR_NODE_INPUT) ++num_inputs;
+    if (api->kind(graph, node) == HR_NODE_CALL) return "it has a call that none of the patterns matched";
     if (api->kind(graph, node) != HR_NODE_COMPOSITE) continue;
     const uint32_t from = api->operand(graph, node, 0);
     const int is_input = api->kind(graph, from) == HR_NODE_INPUT;

@@ -47,7 +47,7 @@ class CompileCache:
     def __init__(self, folder: Path) -> None:
         """Makes the folder where there is none. UserError for one that another user owns or may write to."""
         self.folder = folder
-        with contextlib.suppress(OSError):  # what is there need not be a folder
+        with contextlib.suppress(OSError):  # the name may be that of a file
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
             status = folder.stat()

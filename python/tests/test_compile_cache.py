@@ -359,7 +359,9 @@ def test_a_folder_of_other_things_that_others_may_read(folder, compiles, tmp_pat
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
     assert [stat.S_IMODE(path.stat().st_mode) for path in folder.glob("*.so")] == [0o600]
     told = [str(one.message) for one in recwarn if one.category is RuntimeWarning]
-    says = f"cache: the folder '{folder}' has other files, too, so others may still look into it; name one for the cache"
+    says = (
+        f"cache: the folder '{folder}' has other files, too, so others may still look into it; name one for the cache"
+    )
     assert told == [says + " alone"]
     assert Path(next(one for one in recwarn if one.category is RuntimeWarning).filename) == Path(__file__)
     assert len(compiles) == 1
@@ -542,7 +544,15 @@ def test_folders_of_compiles_that_were_killed_go(folder, tmp_path):
 def test_files_of_the_user_stay(folder, tmp_path, monkeypatch):
     run(plus(tmp_path, 1), folder)
     (folder / "costs").mkdir()
-    mine = ["model.so", "libmine.so", "mine.json", "costs/mine.json", "costs/cpu-2.json", "part-1", f"{'0' * 48}.so.bak"]
+    mine = [
+        "model.so",
+        "libmine.so",
+        "mine.json",
+        "costs/mine.json",
+        "costs/cpu-2.json",
+        "part-1",
+        f"{'0' * 48}.so.bak",
+    ]
     for name in mine:
         (folder / name).write_text("{}")
         os.utime(folder / name, (1000, 1000))

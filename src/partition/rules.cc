@@ -35,7 +35,8 @@ IRModule compose(const IRModule& module, const Backends& backends, PatternRefusa
     };
     for (const CompositePattern& entry : backends[i]->patterns()) {
       const auto accepts = [is_free, &entry, &programs, wants_refusals = refusals != nullptr,
-                            name = std::string(backends[i]->name())](const relay::PatternGroup& group, const Expr& shown) {
+                            name = std::string(backends[i]->name())](const relay::PatternGroup& group,
+                                                                     const Expr& shown) {
         return std::all_of(group.parts.begin(), group.parts.end(), is_free) &&
                is_accepted(entry, group, shown, name, wants_refusals ? &programs.back().second : nullptr);
       };

@@ -60,11 +60,10 @@ void move_this_thread(const std::vector<int32_t>& cpus) noexcept {
 }
 
 uint64_t process_generation() {
-  static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] {
-        thread_that_forked.store(std::this_thread::get_id(), std::memory_order_relaxed);
-        fork_count.fetch_add(1, std::memory_order_relaxed);
-      });
+  static const int registered = ::pthread_atfork(nullptr, nullptr, [] {
+    thread_that_forked.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    fork_count.fetch_add(1, std::memory_order_relaxed);
+  });
   static_cast<void>(registered);
   return fork_count.load(std::memory_order_relaxed);
 }

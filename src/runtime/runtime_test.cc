@@ -91,7 +91,8 @@ TEST(Turn, IsFreeInAChildThatLacksItsThread) {
   holder.join();
   const std::lock_guard lock(turn);
   // The thread that forks still has it in the child.
-  EXPECT_TRUE(is_true_in_a_child([&] { return kit::user_error_of([&] { turn.lock(); }).starts_with("the module is"); }));
+  EXPECT_TRUE(
+      is_true_in_a_child([&] { return kit::user_error_of([&] { turn.lock(); }).starts_with("the module is"); }));
 }
 
 TEST(AlignedBuffer, RefusesWhatIsNotThere) { EXPECT_THROW(AlignedBuffer(int64_t{1} << 60), UserError); }

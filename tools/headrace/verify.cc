@@ -68,8 +68,8 @@ struct Verdict {
   OpCounts ops = {};            // numbers of ops by backend; empty where none is named
   Array<Value> fallbacks = {};  // regions that fell back to native code
   std::string fallback_text = {};
-  bool is_quantized = false;  // the program rounds floats to integers by a scale
-  interp::Precision precision = interp::Precision::float64;  // of the interpreter's results
+  bool is_quantized = false;                                 // the program rounds floats to integers by a scale
+  interp::Precision precision = interp::Precision::float64;  // in which the interpreter computed
 
   bool outputs_are_ok() const {
     return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.ok(); });
