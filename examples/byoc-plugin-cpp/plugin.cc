@@ -49,15 +49,12 @@ class Convs : public StepBackend {
   Verdict accepts(const std::string&, const Graph& match) const override {
     const Node conv = match.call("nn.conv2d");
     const TensorType x = conv.operand(0).type(), bias = match.call("add").operand(1).type();
-    if (!x.is<float>() || !x.is_static() || x.shape[0] != 1)
-      return no("its data is not one float32 image", HR_REASON_SHAPE_UNSUPPORTED);
+    if (!x.is<float>() || !x.is_static() || x.shape[0] != 1) return no("its data is not one float32 image");
     // A pattern leaves open what its attributes do not name. An empty out_layout is that of the data.
-    const std::string result = conv.attr("out_layout").text();
-    const bool is_nchw = conv.attr("data_layout").text() == "NCHW" && (result.empty() || result == "NCHW");
-    if (!is_nchw || conv.attr("kernel_layout").text() != "OIHW")
-      return no("its layouts are not NCHW and OIHW", HR_REASON_ATTRIBUTE_UNSUPPORTED);
-    if (bias.shape == std::vector<int64_t>{conv.type().shape[1], 1, 1}) return yes();
-    return no("its bias is not one for each channel", HR_REASON_SHAPE_UNSUPPORTED);
+    const auto text = [&](const char* attribute) { return conv.attr(attribute).text(); };
+    const std::string layouts = text("data_layout") + text("kernel_layout") + text("out_layout");
+    if (layouts != "NCHWOIHW" && layouts != "NCHWOIHWNCHW") return no("its layouts are not NCHW and OIHW");
+    return bias.shape == std::vector<int64_t>{conv.type().shape[1], 1, 1} ? yes() : no("its bias is not per channel");
   }
 
   void compile_step(const Node& node, const Request&, Writer& out) const override {

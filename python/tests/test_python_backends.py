@@ -420,8 +420,8 @@ def test_the_kit_compares_declared_types():
 
 
 def test_the_kit_has_one_finding_for_code_that_does_not_load():
-    made("test_loads_nothing", load=lambda self, data: None)
-    (report,) = hr.backend.check("test_loads_nothing", ["exp/float32"])
+    made("test_kit_loads_nothing", load=lambda self, data: None)
+    (report,) = hr.backend.check("test_kit_loads_nothing", ["exp/float32"])
     ((check, message),) = [(one.check, one.message) for one in report.findings]
     assert check == "load"
     assert "load gave None, expected a function" in message
