@@ -317,7 +317,7 @@ class Graph {
 
 inline Graph Node::body() const {
   const hr_graph* body = api_->body(graph_, number_);
-  if (body == nullptr) throw std::runtime_error("a node that no pattern made has no body");
+  if (body == nullptr) throw Refusal("the region has a call that none of the patterns matched");
   return {api_, body};
 }
 
