@@ -227,8 +227,8 @@ def test_a_folder_that_cannot_be_written(command, page, tmp_path):
 
 def test_models_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "file"))
-    with pytest.raises(ocr.UnusableError, match=r"cannot write models to .*HEADRACE_CACHE may name another folder"):
+    monkeypatch.setenv("HEADRACE_MODELS", str(tmp_path / "file" / "models"))
+    with pytest.raises(ocr.UnusableError, match=r"cannot write models to .*HEADRACE_MODELS may name another folder"):
         ocr.fetched(codes.MODELS)
 
 

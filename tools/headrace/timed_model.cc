@@ -54,7 +54,8 @@ std::string shapes_of(const artifact::GraphProgram& graph, const artifact::Step&
   const auto list = [&](size_t begin, size_t end) {
     std::vector<std::string> shapes;
     for (size_t i = begin; i < end; ++i) {
-      shapes.push_back(fmt::format("{}", fmt::join(graph.entries[static_cast<size_t>(step.args[i])].shape, "x")));
+      const auto& shape = graph.entries[static_cast<size_t>(step.args[i])].shape;
+      shapes.push_back(shape.empty() ? "scalar" : fmt::format("{}", fmt::join(shape, "x")));
     }
     return fmt::format("{}", fmt::join(shapes, ", "));
   };
