@@ -500,6 +500,19 @@ class JsonTest(JsonPageTest):
         (output,) = worst["outputs"]
         self.assertEqual([output[key] for key in ("error", "limit", "ok")], [worst["error"], 0, False])
 
+    def test_verify_of_a_quantized_program(self) -> None:
+        # 5 * 0.1f is 0.5 in float32, which becomes 0, and a little more in float64, which becomes 1.
+        (self.folder / "quantized.relay").write_text(
+            '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 4), float32]) {\n'
+            '  qnn.quantize(multiply(%x, 0.1f), 1f, 0, out_dtype="int8")\n}\n'
+        )
+        (self.folder / "fives.npy").write_bytes(npy("<f4", (1, 4), struct.pack("<4f", 5, 5, 5, 5)))
+        given = ("verify", "quantized.relay", "--input", "x=fives.npy")
+        report = self.report(*given)
+        self.assertEqual([report[key] for key in ("ok", "reference", "error")], [True, "declared", 0])
+        self.assertIn("error against the model's own dtypes", self.call(*given, check=True).stdout)
+        self.assertEqual(self.report("verify", DIGITS, *ONE)["reference"], "float64")
+
     def test_random_indices_are_inside(self) -> None:
         matrix, places = "Tensor[(2, 3), float32]", "Tensor[(2, 3), int64]"
         programs = {
