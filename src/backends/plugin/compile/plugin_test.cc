@@ -458,7 +458,9 @@ TEST(GraphView, ItemsOfNestedTuples) {
   for (uint32_t i = 0; i < api.num_outputs(g); ++i) {
     const uint32_t node = api.output(g, i, nullptr);
     found.emplace_back(api.kind(g, node), api.kind(g, node) == HR_NODE_INPUT ? node : api.index(g, node));
-    if (api.kind(g, node) == HR_NODE_ITEM) EXPECT_STREQ(api.op(g, api.operand(g, node, 0)), "split");
+    if (api.kind(g, node) == HR_NODE_ITEM) {
+      EXPECT_STREQ(api.op(g, api.operand(g, node, 0)), "split");
+    }
   }
   const std::pair<int, uint32_t> first{HR_NODE_ITEM, 0}, second{HR_NODE_ITEM, 1}, call{HR_NODE_CALL, 0};
   const std::pair<int, uint32_t> a{HR_NODE_INPUT, 0}, b{HR_NODE_INPUT, 1};
