@@ -37,7 +37,7 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
   if (name.size() >= 100) return near;
   const std::string tail = separator + std::string(name), lower = lower_case(name);
   for (const std::string& one : known) {
-    if (one.ends_with(tail) || edit_distance(lower_case(one), lower) <= 2) near.push_back(one);
+    if (one.ends_with(tail) || edit_distance(one, name) <= 2 || lower_case(one) == lower) near.push_back(one);
   }
   return near;
 }
