@@ -43,7 +43,9 @@ Rows matrix_of(const std::vector<CaseReport>& reports) {
   for (const auto& [name, sum] : sums) {
     if (sum.claimed == 0 && sum.failed == 0) continue;
     rows.push_back({name, fmt::format("{} of {}", sum.claimed, sum.all), fmt::format("{}", sum.checks),
-                    sum.failed == 0 ? "pass" : fmt::format("{} cases fail", sum.failed)});
+                    sum.failed == 0   ? "pass"
+                    : sum.failed == 1 ? "1 case fails"
+                                      : fmt::format("{} cases fail", sum.failed)});
   }
   return rows;
 }

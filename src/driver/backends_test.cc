@@ -243,30 +243,6 @@ TEST(Backends, AFileOfAPlanIsReadOnce) {
   std::filesystem::remove(path);
 }
 
-// The backend of a region that the program marks trusts the name of a composite function.
-TEST(Backends, ACompositeMustBeThePatternOfItsName) {
-  module_of(kThreeParts);
-  partition::register_backend(std::make_shared<Patterned>("named_test"));
-  const auto error = [](const std::string& body, const std::string& name = "named_test.sum") {
-    const std::string type = "Tensor[(2, 3), float32]";
-    return kit::user_error_of([&] {
-      compile_to_memory(
-          make_model(module_of(fmt::format("def @r(%a: {0}, %b: {0}, Compiler=\"named_test\") {{\n"
-                                           "  fn (%p: {0}, %q: {0}, Composite=\"{2}\") {{ {1} }}(%a, %b)\n}}\n"
-                                           "def @main(%x: {0}, %y: {0}) {{ @r(%x, %y) }}\n",
-                                           type, body, name))));
-    });
-  };
-  const char* named =
-      "has the name 'named_test.sum' of a pattern of the backend 'named_test', and that pattern does not";
-  for (const char* body : {"add(tanh(%p), %q)", "exp(%p)", "add(exp(exp(%p)), %q)", "add(exp(%p), tanh(%q))",
-                           "tanh(add(exp(%p), %q))", "%p"})
-    EXPECT_THAT(error(body), HasSubstr(named)) << body;
-  const char* refused = "the backend 'named_test' does not compile the region 'r'";
-  EXPECT_THAT(error("add(exp(%p), %q)"), HasSubstr(refused));
-  EXPECT_THAT(error("tanh(%p)", "named_test.other"), HasSubstr(refused));
-}
-
 TEST(Backends, ACallOfAnOpenSizeStaysNative) {
   partition::register_backend(std::make_shared<Patterned>("open_test"));
   EXPECT_THAT(explained("def @main(%x: Tensor[(?, 3), float32]) { multiply(%x, %x) }\n", {"open_test"}),

@@ -8,7 +8,8 @@
 namespace headrace {
 
 // Returns the names of `known`, in their order, that are at most two letters away from `name`, differ from it in case
-// alone, or end in it after `separator`: "nn.conv2d" for "conv2d" and '.'. Returns none for a name of 100 letters or more.
+// alone, or end in it after `separator`: "nn.conv2d" for "conv2d" and '.'. Returns none for a name of 100 letters or
+// more.
 std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known, char separator);
 
 // Returns "did you mean a or b?" where some of `known` are near, with '.' as the separator, and otherwise "WHAT a, b,

@@ -6,7 +6,6 @@
 
 #include "object/structural_equal.h"
 #include "ops/call_fusion.h"
-#include "partition/check_composites.h"
 #include "partition/compiler_functions.h"
 #include "partition/regions.h"
 #include "relay/function_attrs.h"
@@ -111,10 +110,8 @@ class Placer {
           function->span, "compile",
           fmt::format("'{}' is the name of the program itself; give the function for another compiler another name",
                       name));
-    const bool is_by_hand = !decided_.contains(name);
-    if (const auto known_backend = is_by_hand ? find_backend(backend) : nullptr)
-      check_composites(function->body, *known_backend);
-    placed_.regions.push_back({.name = name, .backend = backend, .function = function, .is_by_hand = is_by_hand});
+    placed_.regions.push_back(
+        {.name = name, .backend = backend, .function = function, .is_by_hand = !decided_.contains(name)});
     place_ops(placed_.regions.back(), function->body, nullptr);
   }
 

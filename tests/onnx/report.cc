@@ -129,7 +129,8 @@ constexpr std::string_view kChoices =
 - **LpPool** with ceil_mode: for a window that extends past the pads, the mean of its elements within the pads is
   multiplied by the size of the whole window, as in the standard's reference.
 - **LSTM, GRU and RNN**: a sequence of length 0 keeps its initial state as the last state (onnxruntime gives zeros). The
-  activations Affine and ScaledTanh need alpha and beta, because the standard has no defaults for them.
+  activations Affine and ScaledTanh need alpha and beta, because the standard has no defaults for them. ThresholdedRelu
+  without alpha has 1, the default of its operator (onnxruntime has 0). A clip of 0 is refused: every gate would be 0.
 - **Random numbers** (RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial, Dropout in training) are
   the same in each run. The generator is Threefry; the seed is the node's `seed` or comes from the name of its first
   output. The tests check the dtype and the shape, and that interpreted and compiled programs draw the same numbers.
@@ -174,7 +175,8 @@ constexpr std::string_view kFunctions =
     R"(
 A call of a function (`ModelProto.functions`) is replaced with the function's nodes, each of which uses the operator
 versions that its function imports. The nodes are named after the call: `layer1/Gelu_2`. An operator of the table takes
-precedence over a function of its name, as in onnxruntime, unless the node names an overload. Headrace refuses functions
+precedence over a function of its name, as in onnxruntime, unless the node names an overload. It has that, too, where the
+model imports an opset that lacks the operator (onnxruntime refuses such a model). Headrace refuses functions
 that call themselves, calls nested more than 64 deep, attributes that are graphs, and models whose calls add more than
 2^18 nodes or 256 MB of nodes (the first call of each function is not counted).
 )";

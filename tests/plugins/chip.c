@@ -421,7 +421,7 @@ static void compute(const int64_t* value, float* const* data, const int64_t* cou
         out[i] = a[i] > 0 ? a[i] : 0;
         break;
       case CLIP:
-        out[i] = a[i] < low ? low : a[i] > high ? high : a[i];
+        out[i] = a[i] > high || low > high ? high : a[i] < low ? low : a[i];
         break;
       default:
         out[i] = a[i] * b[i] > 0 ? a[i] * b[i] : 0;

@@ -308,9 +308,8 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
     print_out(", the difference from {} is {} the limit {:.3g}", state.peer.name,
               worst.is_near_peer() ? "within" : "above", worst.difference_limit);
   print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
-  if (verdict.outputs_are_ok()) return;
-  print_out("{}\n", explain_mismatch(worst, state.peer.name));
-  if (verdict.is_quantized)
+  if (!verdict.outputs_are_ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
+  if (!verdict.outputs_are_ok() && verdict.is_quantized)
     print_out(
         "The program is quantized: a value near the middle between two integers may be rounded to either, and "
         "runtimes that fuse quantized ops round less often. Limits of a step of the scale (--rtol, --atol) tell.\n");

@@ -54,7 +54,7 @@ def _refusal_of(node: Any) -> str:
     if not isinstance(node.op, _Op):
         return "the region calls a function"
     answer = verdict(node)
-    return f"{node.op.name} {answer}" if isinstance(answer, str) else ""
+    return f"{node.op.name}: {answer}" if isinstance(answer, str) else ""
 
 
 def _step_of(call: Any, numbers: dict[Any, list[int]]) -> Step:

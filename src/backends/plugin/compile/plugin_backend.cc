@@ -5,6 +5,7 @@
 #include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
 #include "base/utf8.h"
+#include "partition/false_composites.h"
 #include "partition/checked_patterns.h"
 #include "relay/infer/infer_type.h"
 #include "relay/patterns/pattern_text.h"
@@ -220,7 +221,9 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
   std::vector<size_t> places;  // positions of the graphs among the regions
   std::vector<Expected<RegionCode>> codes(request.regions.size(), Refusal{HR_REASON_OP_UNSUPPORTED, ""});
   for (size_t i = 0; i < request.regions.size(); ++i) {
-    Expected<Graph> graph = make_graph(*request.regions[i].function, request.regions[i].name);
+    // A plugin may trust the names of its patterns.
+    const relay::Function function = partition::without_false_composites(request.regions[i].function, patterns_);
+    Expected<Graph> graph = make_graph(*function, request.regions[i].name);
     if (!graph) {
       codes[i] = graph.refusal();
       continue;
