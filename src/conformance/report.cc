@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/count_of.h"
 #include "driver/all_backends.h"
 
 namespace headrace::conformance {
@@ -69,7 +70,7 @@ std::string summary_of(const std::string& backend, const std::vector<CaseReport>
   Sum sum;
   for (const CaseReport& one : reports) sum.add(one);
   return fmt::format("{}: {} of {} cases claimed, {} checks, {}", backend, sum.claimed, sum.all, sum.checks,
-                     sum.failed > 0     ? fmt::format("{} cases failed", sum.failed)
+                     sum.failed > 0     ? count_of(sum.failed, "case") + " failed"
                      : sum.claimed == 0 ? "nothing was checked" + usual_refusal(reports)
                                         : "all passed");
 }
