@@ -18,10 +18,10 @@ struct Convolution : Kernel {
   Span<float> weights, bias;
 
   void run(const Call& call) const override {
-    const float* x = call.data<float>(0);
     float* y = call.data<float>(1);
     call.parallel_for(l.k * l.p * l.q, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = element(x, i / (l.p * l.q), i / l.q % l.p, i % l.q);
+      for (int64_t i = begin; i < end; ++i)
+        y[i] = element(call.data<float>(0), i / (l.p * l.q), i / l.q % l.p, i % l.q);
     });
   }
 
