@@ -18,14 +18,13 @@ struct Convolution : Kernel {
   Span<float> weights, bias;
 
   void run(const Call& call) const override {
-    float* y = call.data<float>(1);
     call.parallel_for(l.k * l.p * l.q, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        y[i] = element(call.data<float>(0), i / (l.p * l.q), i / l.q % l.p, i % l.q);
+      for (int64_t i = begin; i < end; ++i) call.data<float>(1)[i] = element(call.data<float>(0), i);
     });
   }
 
-  float element(const float* x, int64_t k, int64_t p, int64_t q) const {
+  float element(const float* x, int64_t i) const {
+    const int64_t k = i / (l.p * l.q), p = i / l.q % l.p, q = i % l.q;
     float sum = bias[size_t(k)];
     for (int64_t j = 0; j < l.c * l.r * l.s; ++j) {
       const int64_t c = j / (l.r * l.s), h = p * l.stride_h - l.top + j / l.s % l.r,
