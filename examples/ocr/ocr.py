@@ -78,7 +78,8 @@ def fetched(names: Sequence[str]) -> dict[str, Path]:
         return fetch.fetch(names)
     except OSError as error:
         raise UnusableError(
-            f"cannot write models to '{fetch.cache_folder()}': {error.strerror}; HEADRACE_MODELS may name another folder"
+            f"cannot write models to '{fetch.cache_folder()}': {error.strerror}; HEADRACE_MODELS may name another "
+            "folder"
         ) from error
 
 

@@ -103,7 +103,7 @@ def _entries(place: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def _costs(place: Path) -> list[Path]:
-    """The tables of costs that `headrace profile` keeps there, as PROCESSOR-THREADS.json; other files are not its own."""
+    """The tables of costs that `headrace profile` keeps there (PROCESSOR-THREADS.json); others are the user's."""
     return [file for file in (place / "costs").glob("*.json") if _COSTS.fullmatch(file.name) and _is_table(file)]
 
 
