@@ -70,7 +70,7 @@ typedef enum hr_node_kind {
   HR_NODE_CALL = 2,     /* a call of an op */
   HR_NODE_TUPLE = 3,    /* its operands, as one value */
   HR_NODE_ITEM = 4,     /* result `index` of its operand, a call or composite that has several */
-  HR_NODE_COMPOSITE = 5 /* a call of a graph that one of the backend's patterns matched */
+  HR_NODE_COMPOSITE = 5 /* a call of a graph that the backend's pattern of this name matches */
 } hr_node_kind;
 /* Later versions may have further kinds. A backend refuses a graph with a kind that it does not know. */
 

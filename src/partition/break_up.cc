@@ -30,15 +30,9 @@ class Breaker {
 
  private:
   Expr body_of(const CallNode& piece, const CallNode& after) {
-    const auto* function = piece.op.as<FunctionNode>();
-    std::unordered_map<const Object*, Expr> values;
-    for (size_t i = 0; i < after.args.size(); ++i) values.emplace(function->params[i].object(), after.args[i]);
     std::vector<const CallNode*>& parts = made_.parts[&piece];
-    return relay::rewrite_post_order(function->body, [&](const Expr& expr, const Expr& rewritten) -> Expr {
-      if (const auto value = values.find(expr.object()); value != values.end()) return value->second;
-      Expr typed = retyped(expr, rewritten);
-      if (const auto* call = typed.as<CallNode>(); call != nullptr && call->as_op() != nullptr) parts.push_back(call);
-      return typed;
+    return body_with(*piece.op.as<FunctionNode>(), after.args, [&](const CallNode& call) {
+      if (call.as_op() != nullptr) parts.push_back(&call);
     });
   }
 
@@ -47,6 +41,18 @@ class Breaker {
 };
 
 }  // namespace
+
+Expr body_with(const FunctionNode& function, const Array<Expr>& args,
+               const std::function<void(const CallNode&)>& on_call) {
+  std::unordered_map<const Object*, Expr> values;
+  for (size_t i = 0; i < args.size(); ++i) values.emplace(function.params[i].object(), args[i]);
+  return relay::rewrite_post_order(function.body, [&](const Expr& before, const Expr& after) -> Expr {
+    if (const auto value = values.find(before.object()); value != values.end()) return value->second;
+    Expr typed = retyped(before, after);
+    if (const auto* call = typed.as<CallNode>(); call != nullptr && on_call) on_call(*call);
+    return typed;
+  });
+}
 
 BrokenUp break_up(const IRModule& module, const std::set<const Object*>& pieces) {
   const auto main = module->lookup("main").cast<FunctionNode>();

@@ -3,6 +3,7 @@
 //   fn (%a, Composite="x.exp_tan") { tan(exp(%a)) }(%x)   ->   tan(exp(%x))
 #pragma once
 
+#include <functional>
 #include <set>
 #include <unordered_map>
 
@@ -21,6 +22,11 @@ struct BrokenUp {
 // Breaks up the pieces that these calls of the main of a typed module compute. Types and places of ops stay. Uses no
 // recursion.
 BrokenUp break_up(const IRModule& module, const std::set<const Object*>& pieces);
+
+// Returns the body of a typed function with these arguments in place of its parameters. Types and places stay.
+// `on_call`, unless null, gets each call of the result that stands in the body, operands first.
+Expr body_with(const relay::FunctionNode& function, const Array<Expr>& args,
+               const std::function<void(const relay::CallNode&)>& on_call = {});
 
 // Returns the calls of ops in the piece that a call computes, in the order of evaluation; none for another call.
 std::vector<const relay::CallNode*> parts_of(const relay::CallNode& call);

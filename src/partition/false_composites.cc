@@ -1,8 +1,8 @@
 #include "partition/false_composites.h"
 
 #include <algorithm>
-#include <unordered_map>
 
+#include "partition/break_up.h"
 #include "partition/regions.h"
 #include "relay/composites.h"
 #include "relay/patterns/groups.h"
@@ -35,15 +35,6 @@ bool is_false(const FunctionNode& composite, std::span<const CompositePattern> p
     is_known = true;
   }
   return is_known;
-}
-
-Expr body_with(const FunctionNode& function, const Array<Expr>& args) {
-  std::unordered_map<const Object*, Expr> values;
-  for (size_t i = 0; i < args.size(); ++i) values.emplace(function.params[i].object(), args[i]);
-  return relay::rewrite_post_order(function.body, [&](const Expr& before, const Expr& after) -> Expr {
-    const auto value = values.find(before.object());
-    return value != values.end() ? value->second : retyped(before, after);
-  });
 }
 
 }  // namespace

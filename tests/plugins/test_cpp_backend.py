@@ -106,6 +106,22 @@ class CppBackend(unittest.TestCase):
         self.assertIn("steps: an exception of an unknown type", self.reasons_of("erf(%x)"))
         self.assertIn("steps: it does not compute this op", self.reasons_of("abs(%x)"))
 
+    def test_a_composite_by_hand_is_what_its_name_says(self) -> None:
+        image, filters = "Tensor[(1, 1, 3, 3), float32]", ", ".join(f"{i}f" for i in range(1, 10))
+        conv = f"nn.conv2d(%a, const({image}, [{filters}]), kernel_size=[3, 3], channels=1)"
+        biased = f"add({conv}, const(Tensor[(1, 1, 1), float32], [-50f]))"
+        cases = ((biased, OK, "ok: "), (f"tanh({biased})", BAD_INPUT, "a call that none of the patterns matched"))
+        for body, code, said in cases:
+            model = self.folder / "by_hand.relay"
+            model.write_text(
+                f'#[version = "0.0.5"]\ndef @f(%x: {image}, Compiler="convs_cpp") {{\n'
+                f'  fn (%a: {image}, Composite="convs_cpp.conv") {{ {body} }}(%x)\n}}\n'
+                f"def @main(%x: {image}) {{ @f(%x) }}\n"
+            )
+            done = headrace("verify", model, "--plugin", plugin("convs_cpp"))
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            self.assertIn(said, done.stdout + done.stderr)
+
     def test_a_refusal_leaves_the_region_to_native_code(self) -> None:
         file = self.compiled("tanh(%x)")
         self.assertIn("it has no room for tanh", headrace("inspect", file, "--json").stdout)

@@ -5,8 +5,8 @@
 #include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
 #include "base/utf8.h"
-#include "partition/false_composites.h"
 #include "partition/checked_patterns.h"
+#include "partition/false_composites.h"
 #include "relay/infer/infer_type.h"
 #include "relay/patterns/pattern_text.h"
 
