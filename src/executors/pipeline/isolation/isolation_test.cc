@@ -60,6 +60,11 @@ struct Belongings {
   bool operator==(const Belongings&) const = default;
 };
 
+void PrintTo(const Belongings& found, std::ostream* out) {
+  *out << found.descriptors << " descriptors, " << found.threads << " threads, " << found.mappings << " mappings"
+       << (found.has_children ? ", children" : "");
+}
+
 Belongings belongings() {
   // ThreadSanitizer starts a thread of its own with the first one.
   [[maybe_unused]] static const bool has_threads = (std::thread([] {}).join(), true);
@@ -71,6 +76,20 @@ Belongings belongings() {
   for (std::string line; std::getline(maps, line);) found.mappings += line.find("headrace-stage") != std::string::npos;
   siginfo_t info{};
   found.has_children = ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+  return found;
+}
+
+// Returns what the process has before a test starts anything. The system lists a thread that was joined for a moment
+// more, so this waits until nothing has changed for 20 ms.
+Belongings settled_belongings() {
+  Belongings found = belongings();
+  const Until end = after(5s);
+  for (int unchanged = 0; unchanged < 20 && Clock::now() < *end; ++unchanged) {
+    std::this_thread::sleep_for(1ms);
+    const Belongings now = belongings();
+    if (now != found) unchanged = 0;
+    found = now;
+  }
   return found;
 }
 
@@ -98,7 +117,7 @@ std::string text_of(const Ticket& ticket) {
 }
 
 TEST(PipelineIsolation, AStageInAProcessComputesAsOneInAThread) {
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   {
     Pipeline pipeline(chain_of({adder(1), code_of({"double"}), adder(2)}));
     std::vector<Ticket> tickets;
@@ -182,7 +201,7 @@ TEST(PipelineIsolation, ACrashLosesItsRequestOnly) {
                                                   {kAbort, "its process was killed by signal 6 (Aborted)"}};
   for (const auto& [end, text] : ends) {
     SCOPED_TRACE(text);
-    const Belongings before = belongings();
+    const Belongings before = settled_belongings();
     {
       Pipeline pipeline = pipeline_of({"double"});
       const int64_t pid = pid_of(pipeline);
@@ -285,7 +304,7 @@ TEST(PipelineIsolation, ATimeLimitOfThePipelineIsRefused) {
 
 // Rule 11: stop() with a time, and the destructor, end a call that hangs without a time limit.
 TEST(PipelineIsolation, StopAndTheDestructorEndACallThatHangs) {
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   for (const bool is_stopped : {true, false}) {
     auto pipeline = std::make_unique<Pipeline>(chain_of({code_of({"double"})}),
                                                PipelineOptions{.failures_in_row = 0, .stop_seconds = 0.2});
@@ -302,7 +321,7 @@ TEST(PipelineIsolation, StopAndTheDestructorEndACallThatHangs) {
 
 // The process of a stage that a pipeline has stopped is gone, and another pipeline starts one.
 TEST(PipelineIsolation, AStoppedPipelineHasNoProcess) {
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   const std::shared_ptr<StageCode> code = code_of({"double"});
   for (int64_t i = 0; i < 3; ++i) {
     Pipeline pipeline(chain_of({code}));
@@ -385,7 +404,7 @@ TEST(PipelineIsolation, ReplicasHaveAProcessEach) {
 // ---- Processes that do not start.
 
 TEST(PipelineIsolation, AProcessThatDoesNotStartIsAnError) {
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   EXPECT_THAT(
       message_thrown([] { make_process_stage({.words = {"/nowhere/host"}}); }),
       HasSubstr("the program '/nowhere/host', which runs a stage in a process of its own, cannot be started: No "
@@ -403,7 +422,7 @@ TEST(PipelineIsolation, AProcessThatDoesNotStartIsAnError) {
 // A process that cannot be started again loses the request, and the pipeline stops all the same.
 TEST(PipelineIsolation, AProcessThatDoesNotStartAgainLosesItsRequests) {
   const OwnFolder folder;
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   {
     Pipeline pipeline = pipeline_of({"sleeps_next", folder.path("started")}, {.start_seconds = 0.2});
     EXPECT_EQ(kind_of(pipeline.submit({Value(kExit)})), FailureKind::stage_lost);
@@ -424,7 +443,7 @@ TEST(PipelineIsolation, AProcessThatDoesNotStartAgainLosesItsRequests) {
 // ---- Processes that talk nonsense.
 
 TEST(PipelineIsolation, NonsenseAtTheStartIsAnError) {
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   for (const char* way :
        {"ready_epoch", "ready_nbytes", "ready_kind", "ports_shape", "ports_batch", "ports_memory", "ports_huge"})
     EXPECT_THAT(message_thrown([&] { code_of({"wrong", way}); }),
@@ -446,7 +465,7 @@ TEST(PipelineIsolation, NonsenseInsteadOfAnAnswerLosesTheRequest) {
   };
   for (const auto& [way, text] : ways) {
     SCOPED_TRACE(way);
-    const Belongings before = belongings();
+    const Belongings before = settled_belongings();
     {
       Pipeline pipeline = pipeline_of({"wrong", way});
       for (int i = 0; i < 2; ++i) {
@@ -503,7 +522,7 @@ TEST(PipelineIsolation, AnyBytesAreAnAnswerOrALoss) {
 
 // Rules 8 and 11 together: kills at any time, and every request has one outcome.
 TEST(PipelineIsolation, KillsAtRandomTimesLoseNothingElse) {
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   const int kills = kit::case_count(12, 1000);
   for (const bool is_pure : {true, false}) {
     Pipeline pipeline = pipeline_of({"double"}, {.is_pure = is_pure, .most_restarts = 1000});
@@ -547,7 +566,7 @@ TEST(PipelineIsolation, KillsAtRandomTimesLoseNothingElse) {
 
 // E3 for isolated stages: a stop at any time leaves nothing.
 TEST(PipelineIsolation, StopsAtRandomTimesLeaveNothing) {
-  const Belongings before = belongings();
+  const Belongings before = settled_belongings();
   const int rounds = kit::case_count(12, 1000);
   uint32_t state = 3;
   for (int i = 0; i < rounds; ++i) {
