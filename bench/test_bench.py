@@ -70,13 +70,21 @@ class BenchTest(unittest.TestCase):
                 self.assertGreater(plan["best_seconds"], 0, name)
                 self.assertGreaterEqual(plan["median_seconds"], plan["best_seconds"], name)
                 self.assertEqual(sum(plan["ops"].values()), 9, name)
+                if plan["same_as"]:
+                    self.assertEqual(plan["best_seconds"], report["plans"][plan["same_as"]]["best_seconds"])
+            self.assertEqual(report["plans"]["order"]["same_as"], "onednn")
             single = [report["plans"][name]["best_seconds"] for name in ("native", "onednn", "order")]
             for name, source in (("model", "estimated"), ("profile", "measured")):
                 plan = report["plans"][name]
                 self.assertAlmostEqual(plan["best_ratio"], plan["best_seconds"] / min(single))
                 self.assertIn(source, plan["cost"]["source"])
             text = self.bench("placement", "--models", "mlp", "--rounds", "2", "--folder", folder).stdout
-            self.assertRegex(text, r"(?m)^ *mlp +native +\d+\.\d+ +\d+\.\d+ +- +- +- +0 +9 native$")
+            self.assertRegex(text, r"(?m)^ *mlp +native +\d+\.\d+ +\d+\.\d+ +- +- +- +0 +9 native +-$")
+
+    def test_plans_of_one_program(self) -> None:
+        """Plans with all ops in the same places are timed once."""
+        plans = {name: {"places": places} for name, places in (("a", [1]), ("b", [2]), ("c", [1]), ("d", [2]))}
+        self.assertEqual(placement.first_of(plans), {"a": "a", "b": "b", "c": "a", "d": "b"})
 
     def test_compile(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +123,7 @@ class BenchTest(unittest.TestCase):
         def run(program: Path, verb: str, *words: str | Path) -> str:
             if verb == "bench":
                 timed.append(words)
-                return json.dumps({"results": [{"best_seconds": 1, "median_seconds": 1}] * 5})
+                return json.dumps({"results": [{"best_seconds": 1, "median_seconds": 1}]})
             return json.dumps({"placement": [], "regions": [], "cost": None})
 
         with tempfile.TemporaryDirectory() as path:

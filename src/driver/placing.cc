@@ -104,6 +104,15 @@ void place_by_order(Placing& placing) {
   placing.decider->refusals = refusals.of_split(placing.program, placing.module);
 }
 
+const partition::CostDecider& set_cost_decider(Placing& placing, partition::OpCosts costs) {
+  auto decider = std::make_unique<partition::CostDecider>(placing.program, std::move(costs));
+  const partition::CostDecider& by_cost = *decider;
+  placing.module = by_cost.module();
+  placing.plan_name = by_cost.plan_name();
+  placing.decider = std::move(decider);
+  return by_cost;
+}
+
 bool has_plan(const CompileOptions& options) { return !options.plan.empty() || options.plan_text; }
 
 partition::Plan plan_of(const CompileOptions& options) {
@@ -209,12 +218,8 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   } else {
     const partition::NamedText measured = costs_text(options);
     const std::string model = measured.name.empty() ? "" : model_hash(canonical);
-    auto decider =
-        std::make_unique<partition::CostDecider>(placing.program, costs_of(placing.backends, options, model, measured));
-    by_cost = decider.get();
+    by_cost = &set_cost_decider(placing, costs_of(placing.backends, options, model, measured));
     placing.costs_hash = hash_of(measured);
-    placing.module = decider->module();
-    placing.decider = std::move(decider);
   }
   if (!options.overrides.empty()) {
     auto overrides = std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides,
@@ -224,6 +229,15 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   }
   // Overrides may have changed the plan, and broken up pieces.
   if (by_cost != nullptr) placing.cost = by_cost->plan_of(placing.module, placing.decider->decide(placing.module));
+  return placing;
+}
+
+Placing place_by_cost(const IRModule& canonical, partition::OpCosts costs) {
+  Placing placing;
+  placing.backends = costs.backends();
+  placing.program = passes::in_order(canonical).module;
+  const partition::CostDecider& by_cost = set_cost_decider(placing, std::move(costs));
+  placing.cost = by_cost.plan();
   return placing;
 }
 

@@ -47,8 +47,12 @@ struct Placing {
   IRModule module;               // with functions of what the backends' patterns match
   std::unique_ptr<partition::Decider> decider;   // made for `module`
   std::optional<partition::PlanCost> cost = {};  // set for a placement by cost; counts the overrides too
-  std::string costs_hash = {};                   // hash of the measured costs that it was made by; empty: none
+  std::string plan_name = {};   // by which tables of costs know the plan before overrides; empty: not placed by cost
+  std::string costs_hash = {};  // hash of the measured costs that it was made by; empty: none
 };
+
+// Returns what decides about a module after the canonical passes by these costs alone.
+Placing place_by_cost(const IRModule& canonical, partition::OpCosts costs);
 
 // Returns what decides about a module after the canonical passes. UserError for a backend that there is not, and for a
 // plan that cannot be read (partition/plan.h), is of another model or of another version of a backend, was made by

@@ -96,10 +96,7 @@ class Profiler {
   const partition::CostTable& table() const { return table_; }
 
   bool are_plans_known(const std::string& hash) const {
-    const std::vector<partition::Backends> plans = partition::simple_plans(backends_);
-    return options_.known != nullptr && std::all_of(plans.begin(), plans.end(), [&](const auto& list) {
-             return options_.known->find_plan(hash, partition::plan_name(list)) != nullptr;
-           });
+    return options_.known != nullptr && has_plans(*options_.known, hash);
   }
 
   // Returns whether all that time_call() would time is known.
@@ -130,6 +127,28 @@ class Profiler {
       table_.plans[{hash, partition::plan_name(list)}] = {partition::plan_version(list), seconds[program]};
   }
 
+  // Times the plan of least cost by all that is known now, if it is another one than those and was not tried before.
+  // The fastest of those runs in turns with it, because the machine may be faster or slower now than it was for their
+  // times.
+  void try_plan_of_least_cost(const Model& model, const IRModule& canonical, const std::string& hash,
+                              const cost::Machine& machine) {
+    const auto known = std::make_shared<const partition::CostTable>(all_known());
+    if (!has_plans(*known, hash)) return;
+    const partition::CostModel costs{
+        .machine = machine, .threads = base_.threads, .measured = known, .model = hash, .is_trial = true};
+    const Placing placing = place_by_cost(canonical, {backends_, costs});
+    if (known->find_plan(hash, placing.plan_name) != nullptr) return;
+    const partition::Backends fastest = fastest_plan(*known, hash);
+    CompileOptions by_plan = options_for(backends_);
+    by_plan.plan_text = partition::print_plan(make_model_plan(canonical, placing));
+    TimedPrograms programs(base_.threads);
+    programs.add(compile_to_memory(model, options_for(fastest)), "a profiled plan");
+    programs.add(compile_to_memory(model, by_plan), "the plan of least cost");
+    const std::vector<double> seconds = programs.run(options_.rounds);
+    const double before = known->find_plan(hash, partition::plan_name(fastest))->seconds;
+    table_.plans[{hash, placing.plan_name}] = {partition::plan_version(backends_), before * seconds[1] / seconds[0]};
+  }
+
   // Times one call natively, and by each backend that takes it. A backend that refuses to compile it is left out.
   void time_call(const std::string& key, const relay::CallNode& call) {
     const IRModule module = relay::infer_type(make_module(partition::program_of_call(call)));
@@ -151,6 +170,28 @@ class Profiler {
   }
 
  private:
+  bool has_plans(const partition::CostTable& table, const std::string& hash) const {
+    const std::vector<partition::Backends> plans = partition::simple_plans(backends_);
+    return std::all_of(plans.begin(), plans.end(),
+                       [&](const auto& list) { return table.find_plan(hash, partition::plan_name(list)) != nullptr; });
+  }
+
+  partition::Backends fastest_plan(const partition::CostTable& table, const std::string& hash) const {
+    const std::vector<partition::Backends> plans = partition::simple_plans(backends_);
+    const auto seconds = [&](const auto& list) { return table.find_plan(hash, partition::plan_name(list))->seconds; };
+    return *std::min_element(plans.begin(), plans.end(),
+                             [&](const auto& a, const auto& b) { return seconds(a) < seconds(b); });
+  }
+
+  // Returns what is measured now and what was known before.
+  partition::CostTable all_known() const {
+    partition::CostTable all = table_;
+    if (options_.known == nullptr) return all;
+    all.costs.insert(options_.known->costs.begin(), options_.known->costs.end());
+    all.plans.insert(options_.known->plans.begin(), options_.known->plans.end());
+    return all;
+  }
+
   CompileOptions options_for(const partition::Backends& list) const {
     CompileOptions options = base_;
     options.backends.clear();
@@ -202,15 +243,17 @@ partition::CostTable profile(const Model& model, const CompileOptions& compile, 
   std::erase_if(calls, [&](const auto& one) { return profiler.is_known(one.first, *one.second); });
   size_t index = 0;
   const auto report = [&](const std::string& what) {
-    if (options.progress) options.progress(what, index++, calls.size() + 1);
+    if (options.progress) options.progress(what, index++, calls.size() + 2);
   };
   report("whole plans");
-  if (const std::string hash = model_hash(canonical); !hash.empty() && !profiler.are_plans_known(hash))
-    profiler.time_plans(model, hash);
+  const std::string hash = model_hash(canonical);
+  if (!hash.empty() && !profiler.are_plans_known(hash)) profiler.time_plans(model, hash);
   for (const auto& [key, call] : calls) {
     report(partition::kind_of(*call));
     profiler.time_call(key, *call);
   }
+  report("the plan of least cost");
+  if (!backends.empty()) profiler.try_plan_of_least_cost(model, canonical, hash, machine_of(target));
   return profiler.table();
 }
 

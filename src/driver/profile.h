@@ -1,4 +1,5 @@
-// Measures a model for placement by cost: its calls, one by one, natively and by backends, and whole plans.
+// Measures a model for placement by cost: its calls, one by one, natively and by backends, and whole plans, also the
+// one of least cost.
 #pragma once
 
 #include "driver/compile.h"
@@ -8,8 +9,8 @@ namespace headrace::driver {
 
 struct ProfileOptions {
   int rounds = 30;  // rounds per call and of the whole plans; the best one counts
-  // Called before the whole plans and before each call: with what is measured next, as "nn.conv2d", its index and the
-  // number of all of them. May be empty.
+  // Called before the whole plans, before each call, and before the plan of least cost: with what is measured next, as
+  // "nn.conv2d", its index and the number of all of them. May be empty.
   std::function<void(std::string_view what, size_t index, size_t count)> progress = {};
   // Costs that are not measured again, by the same versions of the backends, on the same processor and with as many
   // threads. May be null.
@@ -18,11 +19,12 @@ struct ProfileOptions {
 
 // Compiles the whole model natively, for each backend alone and for the list of backends in its order, and each call
 // that placement by cost with these options would ask about as a program of its own, natively and by each backend that
-// takes it. Runs the programs of each of these groups in turns, on inputs of zeros and on outputs that are bound once,
-// with as many threads as threads_of() says (driver/placing.h). Equal calls and equal plans are measured once. What is
-// known is not measured, and is not in the table. Calls of unknown sizes, and regions that their backend refuses, are
-// left out; so are whole plans of a program that marks regions itself or has no text form. The times hold what it takes
-// to call a program, about the same everywhere. Throws as compile_to_memory and load::run.
+// takes it. Then tries the plan that costs least by all these times, in turns with the fastest of the whole plans, if
+// it is none of them. Runs the programs of each of these groups in turns, on inputs of zeros and on outputs that are
+// bound once, with as many threads as threads_of() says (driver/placing.h). Equal calls and equal plans are measured
+// once. What is known is not measured, and is not in the table. Calls of unknown sizes, and regions that their backend
+// refuses, are left out; so are whole plans of a program that marks regions itself or has no text form. The times hold
+// what it takes to call a program, about the same everywhere. Throws as compile_to_memory and load::run.
 partition::CostTable profile(const Model& model, const CompileOptions& compile, const ProfileOptions& options = {});
 
 struct KeptCosts {

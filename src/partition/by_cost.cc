@@ -14,6 +14,10 @@ namespace headrace::partition {
 
 namespace {
 
+// A plan that was tried is taken if it saves this share of the fastest plan made without costs: two times of one plan
+// differ by about 1 %, and the fewer regions are the simpler plan.
+constexpr double kLeastSavingOfTried = 0.02;
+
 int32_t label_of(size_t backend) { return static_cast<int32_t>(backend) + 1; }
 
 // Returns the labels of the backends of a list in its order.
@@ -33,8 +37,8 @@ void scale_by(CostProblem& problem, const std::vector<PlanScale>& scales) {
 class Search {
  public:
   Search(const IRModule& module, const OpCosts& costs)
-      : backends_(costs.backends()),
-        least_saving_(costs.least_saving()),
+      : costs_(costs),
+        backends_(costs.backends()),
         problem_(std::make_shared<CostProblem>(find_instances(module, costs.backends()), costs)) {
     native_ = problem_->first_of({kNativeLabel});
     list_ = problem_->first_of(list_order(backends_), problem_->instances().of_list);
@@ -44,62 +48,71 @@ class Search {
           problem_->first_of({label_of(i)}, i < of_backend.size() ? of_backend[i] : std::vector<int32_t>()));
     }
     plan_.source = costs.source(module);
-    use_whole_plans(costs);
+    use_whole_plans();
     problem_->choose_unit();
   }
 
   CostChoice best() {
-    try_plan(native_, kNative);
-    try_plan(list_, kListOrder);
-    for (size_t i = 0; i < backends_.size(); ++i) try_plan(alone_[i], std::string(backends_[i]->name()));
-    const Found without_costs = best_;
+    add_simple(native_, {}, kNative);
+    add_simple(list_, backends_, kListOrder);
+    for (size_t i = 0; i < backends_.size(); ++i)
+      add_simple(alone_[i], {backends_[i]}, std::string(backends_[i]->name()));
     FoundPlan found = find_plan(*problem_, best_.cost);
     bound_ = std::min(bound_, found.lower_bound);
-    keep(std::move(found.labels));
-    pass_over_small_savings(without_costs);
+    add_least(std::move(found.labels));
     plan_.seconds = problem_->seconds_of_units(best_.cost);
     plan_.lower_bound = problem_->seconds_of_units(bound_);
-    return {.problem = problem_, .labels = best_.labels, .split = problem_->split_of(best_.labels), .plan = plan_};
+    return {.name = best_.name,
+            .problem = problem_,
+            .labels = best_.labels,
+            .split = problem_->split_of(best_.labels),
+            .plan = plan_};
   }
 
  private:
   struct Found {
     std::vector<int32_t> labels;
     int64_t cost = INT64_MAX;
+    std::string name;
   };
 
   // Scales all costs to the whole plans that were measured. These plans cost what they took, also where a factor is
   // limited; the order of the list has no factor of its own.
-  void use_whole_plans(const OpCosts& costs) {
-    plan_.scales = fit_scales(*problem_, alone_, costs);
+  void use_whole_plans() {
+    plan_.scales = fit_scales(*problem_, alone_, costs_);
     if (plan_.scales.empty()) return;
     scale_by(*problem_, plan_.scales);
-    if (const auto seconds = costs.whole(backends_)) problem_->set_measured(list_, *seconds);
-    for (size_t i = 0; i < backends_.size(); ++i) problem_->set_measured(alone_[i], *costs.whole({backends_[i]}));
-    problem_->set_measured(native_, *costs.whole({}));
+    if (const auto seconds = costs_.whole(backends_)) problem_->set_measured(list_, *seconds);
+    for (size_t i = 0; i < backends_.size(); ++i) problem_->set_measured(alone_[i], *costs_.whole({backends_[i]}));
+    problem_->set_measured(native_, *costs_.whole({}));
   }
 
-  int64_t keep(std::vector<int32_t> labels) {
+  // Adds one of the plans that are made without costs.
+  void add_simple(const std::vector<int32_t>& labels, const Backends& list, const std::string& shown) {
     const int64_t cost = problem_->cost_of(labels);
-    if (cost < best_.cost) best_ = {std::move(labels), cost};
-    return cost;
-  }
-
-  void try_plan(std::vector<int32_t> labels, const std::string& name) {
-    const int64_t cost = keep(std::move(labels));
+    if (cost < best_.cost) best_ = {labels, cost, plan_name(list)};
     bound_ = std::min(bound_, cost);  // one that was measured may cost less than the label problem has it
-    plan_.others.push_back({name, problem_->seconds_of_units(cost)});
+    plan_.others.push_back({shown, problem_->seconds_of_units(cost)});
   }
 
-  void pass_over_small_savings(const Found& without_costs) {
-    const auto enough = static_cast<double>(without_costs.cost) * (1 - least_saving_);
-    if (best_.cost == without_costs.cost || static_cast<double>(best_.cost) <= enough) return;
-    plan_.passed_over = problem_->seconds_of_units(best_.cost);
-    best_ = without_costs;
+  // Takes the plan of least cost if it saves enough of the best of those.
+  void add_least(std::vector<int32_t> labels) {
+    const int64_t promised = problem_->cost_of(labels);
+    if (promised >= best_.cost) return;
+    std::string name = tried_plan_name(backends_, problem_->hash_of(labels));
+    plan_.tried = costs_.tried(name);
+    if (plan_.tried) problem_->set_measured(labels, *plan_.tried);
+    const int64_t cost = problem_->cost_of(labels);
+    const double saving = plan_.tried ? kLeastSavingOfTried : costs_.least_saving();
+    if (static_cast<double>(cost) <= static_cast<double>(best_.cost) * (1 - saving)) {
+      best_ = {std::move(labels), cost, std::move(name)};
+    } else {
+      plan_.passed_over = problem_->seconds_of_units(promised);
+    }
   }
 
+  const OpCosts& costs_;
   const Backends& backends_;
-  double least_saving_;
   std::shared_ptr<CostProblem> problem_;
   std::vector<int32_t> native_, list_;       // labels of plans made without costs
   std::vector<std::vector<int32_t>> alone_;  // by backend
@@ -211,8 +224,10 @@ std::string CostDecider::least_cost(const PlacedCall& call, const std::string& c
   const auto first =
       std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
   if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
-  std::string text = choice_.plan.passed_over ? "the plan runs it here, since a cheaper one saves too little:"
-                                              : "the plan of least cost runs it here:";
+  std::string text = "the plan of least cost runs it here:";
+  if (choice_.plan.passed_over)
+    text = fmt::format("the plan runs it here, since a cheaper one {}:",
+                       choice_.plan.tried ? "took longer when it was tried" : "saves too little");
   for (const LabelSeconds& one : costs)
     text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds),
                         where_of(one.label, join_of(call, one.label)));

@@ -24,7 +24,8 @@
 // computed, too, and no plan that is taken costs more than one of them. Where costs are measured, the cheapest of those
 // is taken unless the plan of least cost saves enough (OpCosts::least_saving): what single calls take does not add up
 // to what a network takes. Where those plans were measured as wholes, they cost what they took, and all costs are
-// scaled to that (partition/plan_scales.h).
+// scaled to that (partition/plan_scales.h). Where the plan of least cost itself was tried, it costs what it took, and
+// is taken if that is less than all of them.
 #pragma once
 
 #include "partition/decider.h"
@@ -45,7 +46,10 @@ struct PlanCost {
   std::string source;      // where the costs of calls are from, as a phrase: "estimated by the sizes of tensors"
   // The costs of other plans: "native", each backend by its name, and kListOrder.
   std::vector<LabelSeconds> others;
-  // The seconds of a cheaper plan that was not taken, since it saves too little (OpCosts::least_saving).
+  // The seconds that the plan of least cost took when it was tried; nothing when it was not.
+  std::optional<double> tried = {};
+  // The seconds of a cheaper plan that was not taken: since it was tried and took too long, or since it saves too
+  // little (OpCosts::least_saving).
   std::optional<double> passed_over = {};
   // The factors of the costs of native code and of each backend. Empty: no whole plans were measured.
   std::vector<PlanScale> scales = {};
@@ -59,6 +63,7 @@ std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends
 
 // The best plan of a module.
 struct CostChoice {
+  std::string name;  // by which tables of costs know the plan: one of simple_plans(), or one by cost
   std::shared_ptr<const CostProblem> problem;
   std::vector<int32_t> labels;  // by node of the problem
   CostProblem::Split split;     // the program with the instances that the plan takes
@@ -75,6 +80,7 @@ class CostDecider : public Decider {
   // Returns the module with the instances that the plan takes as calls, which is the one to place.
   const IRModule& module() const;
   const PlanCost& plan() const { return choice_.plan; }
+  const std::string& plan_name() const { return choice_.name; }
   // Returns the plan in which the calls of a split of the program, as module() or another one, are on these backends,
   // which take them.
   PlanCost plan_of(const IRModule& split, const Labels& labels) const;

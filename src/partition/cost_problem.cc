@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "artifact/trailer.h"
 #include "ops/call_fusion.h"
 #include "ops/work.h"
 #include "partition/by_cost.h"
@@ -281,6 +282,13 @@ void CostProblem::scale(const std::vector<double>& factors) {
 
 void CostProblem::set_measured(const std::vector<int32_t>& labels, double seconds) {
   measured_[labels_of_calls(labels)] = seconds;
+}
+
+std::string CostProblem::hash_of(const std::vector<int32_t>& labels) const {
+  const std::vector<int32_t> of_calls = labels_of_calls(labels);
+  std::string text;
+  for (size_t node = 0; node < of_calls.size(); ++node) text += fmt::format("{} ", of_calls[node]);
+  return artifact::content_hash({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 int64_t CostProblem::units(int32_t node, int32_t label) const {

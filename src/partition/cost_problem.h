@@ -35,6 +35,8 @@ class CostProblem {
   std::vector<double> seconds_by_backend(const std::vector<int32_t>& labels) const;
   // Multiplies all seconds of native code and of each backend by its factor. Call before set_unit.
   void scale(const std::vector<double>& factors);
+  // Returns a hash of where a plan has its calls, the same in every process for equal programs and backends.
+  std::string hash_of(const std::vector<int32_t>& labels) const;
   // From now on the plan in which calls have these labels costs what it took as a whole. The label problem has the sum
   // of its calls and borders still.
   void set_measured(const std::vector<int32_t>& labels, double seconds);

@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 using relay::Var;
 
 constexpr const char* kFormat = "headrace_costs";
-constexpr int64_t kFormatVersion = 2;
+constexpr int64_t kFormatVersion = 3;
 constexpr int64_t kFirstVersion = 1;  // without plans
 
 // Replaces the arguments of a call by parameters.
@@ -54,9 +54,13 @@ class CallProgram {
   Expr call_;
 };
 
-// Returns whether text is "native" or a list of different backends: "onednn,ccompiler".
+// Returns whether text is "native" or a list of different backends, "onednn,ccompiler", maybe with a plan by cost.
 bool is_plan_name(std::string_view text) {
   if (text == kNative) return true;
+  if (const size_t by_cost = text.find(kByCost); by_cost != std::string_view::npos) {
+    if (by_cost + kByCost.size() == text.size()) return false;
+    text = text.substr(0, by_cost);
+  }
   std::set<std::string_view> names;
   for (;;) {
     const size_t comma = text.find(',');
@@ -75,8 +79,8 @@ class TableReader {
   CostTable read(const Json& json) {
     if (!json.is_object() || !json.contains(kFormat)) fail("it is not a table of costs", "");
     const Json& version = json[kFormat];
-    if (version != kFormatVersion && version != kFirstVersion)
-      fail(fmt::format("\"{}\" is {}, this program reads {} and {}", kFormat, version.dump(), kFirstVersion,
+    if (!version.is_number_integer() || version < kFirstVersion || version > kFormatVersion)
+      fail(fmt::format("\"{}\" is {}, this program reads {} to {}", kFormat, version.dump(), kFirstVersion,
                        kFormatVersion),
            "");
     CostTable table{.source = source_, .cpu = text(json, "cpu", ""), .costs = {}};
@@ -129,7 +133,8 @@ class TableReader {
     MeasuredCost cost = measured(json, where);
     const std::pair key(text(json, "model", where), text(json, "plan", where));
     if (!is_plan_name(key.second))
-      fail(fmt::format("'{}' names no plan; a plan is 'native' or a list of different backends, as 'onednn,ccompiler'",
+      fail(fmt::format("'{}' names no plan; a plan is 'native' or a list of different backends, as 'onednn,ccompiler', "
+                       "and one by cost has its hash behind, as 'onednn by cost 1f0c'",
                        key.second),
            where);
     if (!table.plans.emplace(key, std::move(cost)).second) fail("the model and the plan are there twice", where);

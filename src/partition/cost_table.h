@@ -1,15 +1,18 @@
 // CostTable: measured times of calls and of whole plans, as a file. `headrace profile` writes it; placement by cost
 // reads it.
 //
-//   {"headrace_costs": 2, "cpu": "znver4", "threads": 1, "costs": [
+//   {"headrace_costs": 3, "cpu": "znver4", "threads": 1, "costs": [
 //     {"call": "fn (%x0: ...) { nn.relu(%x0) }", "backend": "native", "version": "0.1.0", "seconds": 1.2e-06}],
 //    "plans": [
 //     {"model": "1f0c...", "plan": "native", "version": "0.1.0", "seconds": 0.0068},
-//     {"model": "1f0c...", "plan": "onednn,ccompiler", "version": "2, oneDNN 2.6.3,1", "seconds": 0.0071}]}
+//     {"model": "1f0c...", "plan": "onednn,ccompiler", "version": "2, oneDNN 2.6.3,1", "seconds": 0.0071},
+//     {"model": "1f0c...", "plan": "onednn,ccompiler by cost 8e3a...", "version": ..., "seconds": 0.0066}]}
 //
 // A call is known by its op or composite function, its attributes, and the shapes and dtypes of its arguments. A whole
 // plan is known by the hash of the model's module (driver/placing.h), and by its name: "native" for native code alone,
-// else the list of backends in whose order the ops were placed. Files of version 1, which have no plans, are read, too.
+// else the list of backends in whose order the ops were placed, or of which a plan of least cost was tried, with the
+// hash of where that plan has the ops. Files of version 1, which have no plans, and of version 2, which have none by
+// cost, are read, too.
 #pragma once
 
 #include <map>
@@ -27,6 +30,9 @@ std::string cost_key(const relay::CallNode& call);
 
 // Returns a program that computes the call alone, on parameters for all arguments that are not constants.
 relay::Function program_of_call(const relay::CallNode& call);
+
+// Stands in the names of tried plans, between the list of backends and the hash.
+inline constexpr std::string_view kByCost = " by cost ";
 
 struct MeasuredCost {
   std::string version;  // the backend's version; of a plan those of its backends, with commas between them

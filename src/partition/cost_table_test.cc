@@ -95,7 +95,9 @@ TEST(CostTable, FaultsHaveAPlace) {
   };
   EXPECT_THAT(error("{\n\"headrace_costs\": 1,,"), HasSubstr("t.json:2:21: a key in quotes should be here"));
   EXPECT_THAT(error("[]"), HasSubstr("t.json: it is not a table of costs"));
-  EXPECT_THAT(error("{\"headrace_costs\": 3}"), HasSubstr("\"headrace_costs\" is 3, this program reads 1 and 2"));
+  for (const char* version : {"0", "4", "2.5", "\"2\""})
+    EXPECT_THAT(error(fmt::format("{{\"headrace_costs\": {}}}", version)),
+                HasSubstr(fmt::format("\"headrace_costs\" is {}, this program reads 1 to 3", version)));
   EXPECT_THAT(error("{\"headrace_costs\": 1}"), HasSubstr("t.json: there is no \"cpu\""));
   const auto head = [](const std::string& rest) { return "{\"headrace_costs\": 1, \"cpu\": \"x\", " + rest + "}"; };
   EXPECT_THAT(error(head("\"threads\": 0")), HasSubstr("\"threads\" is not a number from 1 on"));
@@ -124,6 +126,7 @@ TEST(CostTable, FaultsOfPlansHaveAPlace) {
     return R"({"model": "1f", "version": "", "plan": )" + plan + R"(, "seconds": )" + seconds + "}";
   };
   EXPECT_EQ(rows(row(R"("native")") + "," + row(R"("onednn,ccompiler")")), "");
+  EXPECT_EQ(rows(row(R"("a,b by cost 1f")") + "," + row(R"("a,b by cost 2e")") + "," + row(R"("a,b")")), "");
   EXPECT_THAT(rows("3"), HasSubstr("t.json: plans[0]: there is no \"seconds\""));
   EXPECT_THAT(rows(row("7")), HasSubstr("plans[0]: \"plan\" is not text"));
   EXPECT_THAT(rows(R"({"plan": "native", "version": "", "seconds": 1})"), HasSubstr("there is no \"model\""));
@@ -132,7 +135,8 @@ TEST(CostTable, FaultsOfPlansHaveAPlace) {
   EXPECT_THAT(rows(R"({"model": "1f", "plan": "native", "seconds": 1})"), HasSubstr("there is no \"version\""));
   const std::string native = row(R"("native")");
   EXPECT_THAT(rows(native + "," + native), HasSubstr("plans[1]: the model and the plan are there twice"));
-  for (const char* name : {"", ",", "onednn,", ",onednn", "native,onednn", "onednn,onednn"}) {
+  for (const char* name : {"", ",", "onednn,", ",onednn", "native,onednn", "onednn,onednn", "onednn by cost ",
+                           " by cost 1f", "a,a by cost 1f"}) {
     EXPECT_THAT(rows(row(fmt::format("\"{}\"", name))), HasSubstr(fmt::format("plans[0]: '{}' names no plan", name)));
   }
   for (const char* seconds : {"-1", "1001", "\"fast\"", "null", "[]"}) {

@@ -67,17 +67,29 @@ static std::map<std::string, std::string> versions_of(const Backends& backends) 
   return versions;
 }
 
+// Returns the version that a plan of a table has now: one of simple_plans(), or one that was tried. Nothing for a plan
+// of another list.
+static std::optional<std::string> plan_version_now(const std::string& plan, const Backends& backends) {
+  const std::vector<Backends> lists = simple_plans(backends);
+  const auto list = std::find_if(lists.begin(), lists.end(), [&](const Backends& one) {
+    return plan == plan_name(one) || plan.starts_with(tried_plan_name(one, ""));
+  });
+  return list == lists.end() ? std::nullopt : std::optional(plan_version(*list));
+}
+
+std::string tried_plan_name(const Backends& list, const std::string& hash) {
+  return fmt::format("{}{}{}", plan_name(list), kByCost, hash);
+}
+
 void drop_other_versions(CostTable& table, const Backends& backends) {
-  const auto drop = [](auto& costs, const std::map<std::string, std::string>& versions) {
-    std::erase_if(costs, [&](const auto& cost) {
-      const auto now = versions.find(cost.first.second);
-      return now != versions.end() && now->second != cost.second.version;
-    });
-  };
-  drop(table.costs, versions_of(backends));
-  std::map<std::string, std::string> plans;
-  for (const Backends& list : simple_plans(backends)) plans.emplace(plan_name(list), plan_version(list));
-  drop(table.plans, plans);
+  const std::map<std::string, std::string> versions = versions_of(backends);
+  std::erase_if(table.costs, [&](const auto& cost) {
+    const auto now = versions.find(cost.first.second);
+    return now != versions.end() && now->second != cost.second.version;
+  });
+  std::erase_if(table.plans, [&](const auto& plan) {
+    return plan_version_now(plan.first.second, backends).value_or(plan.second.version) != plan.second.version;
+  });
 }
 
 OpCosts::OpCosts(Backends backends, CostModel model) : backends_(std::move(backends)), model_(std::move(model)) {
@@ -98,20 +110,26 @@ void OpCosts::check_versions() const {
       check(fmt::format("the cost {} of '{}'", index, key.second), cost.version, now->second);
     ++index;
   }
-  for (const Backends& list : simple_plans(backends_)) {
-    if (const MeasuredCost* plan = find_plan(list))
-      check(fmt::format("the plan '{}'", plan_name(list)), plan->version, plan_version(list));
+  for (const auto& [key, plan] : model_.measured->plans) {
+    if (model_.model.empty() || key.first != model_.model) continue;
+    if (const auto now = plan_version_now(key.second, backends_))
+      check(fmt::format("the plan '{}'", key.second), plan.version, *now);
   }
 }
 
-const MeasuredCost* OpCosts::find_plan(const Backends& list) const {
+const MeasuredCost* OpCosts::find_plan(const std::string& plan) const {
   if (!model_.measured || model_.model.empty()) return nullptr;
-  return model_.measured->find_plan(model_.model, plan_name(list));
+  return model_.measured->find_plan(model_.model, plan);
 }
 
 std::optional<double> OpCosts::whole(const Backends& list) const {
-  const MeasuredCost* plan = find_plan(list);
+  const MeasuredCost* plan = find_plan(plan_name(list));
   return plan == nullptr ? std::nullopt : std::optional(plan->seconds);
+}
+
+std::optional<double> OpCosts::tried(const std::string& plan) const {
+  const MeasuredCost* found = model_.is_trial ? nullptr : find_plan(plan);
+  return found == nullptr ? std::nullopt : std::optional(found->seconds);
 }
 
 bool OpCosts::has_whole_plans() const {
@@ -189,7 +207,7 @@ double OpCosts::on_backend(const partition::Backend& backend, const relay::CallN
 }
 
 double OpCosts::least_saving() const {
-  if (!model_.measured) return 0;
+  if (!model_.measured || model_.is_trial) return 0;
   return has_whole_plans() ? kLeastSavingOfScaled : kLeastSavingOfMeasured;
 }
 

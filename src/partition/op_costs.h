@@ -12,6 +12,8 @@ struct CostModel {
   int threads = 1;
   std::shared_ptr<const CostTable> measured = {};  // null: all costs are estimates
   std::string model = {};                          // the hash by which `measured` knows whole plans; empty: no plans
+  // The plan of least cost is wanted whatever it saves, also where one was tried (driver/profile.h).
+  bool is_trial = false;
 };
 
 // One way to compute a call.
@@ -49,6 +51,8 @@ class OpCosts {
   // Returns the seconds that the model takes natively (no backends), or placed by the order of a list of backends;
   // nothing when that was not measured.
   std::optional<double> whole(const Backends& list) const;
+  // Returns the seconds that the plan of that name took when it was tried; nothing when it was not.
+  std::optional<double> tried(const std::string& plan) const;
   // Returns whether native code alone and each backend alone were measured as whole plans.
   bool has_whole_plans() const;
   // Returns the share of the cheapest plan made without costs that a plan which mixes places must save to be taken.
@@ -58,7 +62,7 @@ class OpCosts {
 
  private:
   void check_versions() const;
-  const MeasuredCost* find_plan(const Backends& list) const;
+  const MeasuredCost* find_plan(const std::string& plan) const;
   std::optional<double> measured(const relay::CallNode& call, const std::string& label) const;
   double native(const relay::CallNode& call) const;
   double on_backend(const partition::Backend& backend, const relay::CallNode& call) const;
@@ -75,6 +79,10 @@ std::vector<Backends> simple_plans(const Backends& backends);
 // of Headrace for none, else "onednn,ccompiler" and "2, oneDNN 2.6.3,1".
 std::string plan_name(const Backends& list);
 std::string plan_version(const Backends& list);
+
+// Returns what a table calls a plan of least cost over these backends, which has plan_version() of them: "onednn by
+// cost 1f0c...". The hash is of its placement.
+std::string tried_plan_name(const Backends& list, const std::string& hash);
 
 // Removes the costs, of calls and of whole plans, by other versions of native code and of these backends.
 void drop_other_versions(CostTable& table, const Backends& backends);

@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Ne;
 
 constexpr const char* kModel = "1f";
 
@@ -22,7 +23,7 @@ struct MeasuredTimes {
 };
 
 OpCosts measured_costs(const IRModule& program, const Backends& backends, const MeasuredTimes& times,
-                       const std::string& model = kModel) {
+                       const std::string& model = kModel, bool is_trial = false) {
   auto table = std::make_shared<CostTable>();
   const auto version_of = [](const std::string& places) {  // the backends of these tests have no version
     return places == kNative ? HEADRACE_VERSION
@@ -35,7 +36,7 @@ OpCosts measured_costs(const IRModule& program, const Backends& backends, const 
     }
   });
   for (const auto& [name, seconds] : times.plans) table->plans[{kModel, name}] = {version_of(name), seconds};
-  return {backends, {.machine = kMachine, .measured = table, .model = model}};
+  return {backends, {.machine = kMachine, .measured = table, .model = model, .is_trial = is_trial}};
 }
 
 IRModule dense_of_exp() { return program_of("nn.dense(exp(%x), %y)"); }
@@ -212,6 +213,70 @@ TEST(PlanScales, OtherModelsAndMissingPlansChangeNothing) {
   EXPECT_FALSE(placed_with({{"native", 1e-3}, {"chip", 1e-3}}, kModel).plan.scales.empty());
 }
 
+// Native code takes 2 ms, the chip alone 2.302 ms. A plan with exp on the chip promises 1.301 ms.
+class TriedPlan : public testing::Test {
+ protected:
+  TriedPlan() {
+    times_.calls[{"exp", "chip"}] = 0.3e-3;
+    times_.calls[{"nn.dense", "chip"}] = 2e-3;
+    times_.plans = {{"native", 2e-3}, {"chip", 2.302e-3}};
+  }
+
+  std::string name_by(const MeasuredTimes& times, bool is_trial) const {
+    return CostDecider(program_, measured_costs(program_, chip_, times, kModel, is_trial)).plan_name();
+  }
+
+  // Returns what is placed after the plan of least cost, tried, took so long.
+  PlacedByCost placed_after(double took) const {
+    MeasuredTimes times = times_;
+    times.plans[name_by(times_, true)] = took;
+    return placed_by_cost(program_, measured_costs(program_, chip_, times));
+  }
+
+  const IRModule program_ = dense_of_exp();
+  const Backends chip_ = one_chip();
+  MeasuredTimes times_ = times_of_calls();
+};
+
+TEST_F(TriedPlan, IsTakenForWhatItTook) {
+  const PlacedByCost fast = placed_after(1.9e-3);
+  EXPECT_THAT(backends_of(fast), ElementsAre("exp chip", "nn.dense native"));
+  EXPECT_NEAR(fast.plan.seconds, 1.9e-3, kTolerance) << "5 % less than native code, and it promised 35 %";
+  EXPECT_NEAR(fast.plan.lower_bound, 1.301e-3, kTolerance);
+  EXPECT_NEAR(fast.plan.tried.value_or(0), 1.9e-3, kTolerance);
+  EXPECT_FALSE(fast.plan.passed_over);
+}
+
+TEST_F(TriedPlan, IsNotTakenWhereItTookLonger) {
+  for (const double took : {1.97e-3, 2.5e-3}) {
+    const PlacedByCost slow = placed_after(took);
+    EXPECT_THAT(backends_of(slow), ElementsAre("exp native", "nn.dense native")) << took;
+    EXPECT_NEAR(slow.plan.seconds, 2e-3, kTolerance);
+    EXPECT_NEAR(slow.plan.tried.value_or(0), took, kTolerance);
+    ASSERT_TRUE(slow.plan.passed_over);
+    EXPECT_NEAR(*slow.plan.passed_over, 1.301e-3, kTolerance);
+    EXPECT_THAT(slow.placement[0].message,
+                HasSubstr("since a cheaper one took longer when it was tried: 1 ms natively"));
+  }
+}
+
+// Small savings are tried, too, and a plan made without costs is known by its own name. The chip's whole plan takes
+// what its calls sum to, and 1 us for each value that enters its region, so nothing is scaled.
+TEST_F(TriedPlan, HasAName) {
+  const auto name_for = [&](double exp, double dense, double whole, bool is_trial = true) {
+    times_.calls[{"exp", "chip"}] = exp;
+    times_.calls[{"nn.dense", "chip"}] = dense;
+    times_.plans["chip"] = whole;
+    return name_by(times_, is_trial);
+  };
+  EXPECT_EQ(name_for(0.95e-3, 2e-3, 2.952e-3, false), "native") << "exp on the chip saves 2.5 %";
+  const std::string by_exp = name_for(0.95e-3, 2e-3, 2.952e-3);
+  EXPECT_THAT(by_exp, testing::MatchesRegex("chip by cost [0-9a-f]{32}"));
+  EXPECT_THAT(name_for(1.2e-3, 0.5e-3, 1.702e-3), testing::AllOf(testing::StartsWith("chip by cost "), Ne(by_exp)));
+  EXPECT_EQ(name_for(1.1e-3, 2e-3, 3.102e-3), "native");
+  EXPECT_EQ(name_for(0.95e-3, 0.9e-3, 1.852e-3), "chip");
+}
+
 TEST(PlanScales, PlansOfOtherVersionsAreRefused) {
   const Backends backends{priced("chip", {{"exp", 1}}), priced("other", {{"exp", 1}})};
   const auto error_of = [&](const std::string& plan, const std::string& version, const std::string& model) {
@@ -226,6 +291,9 @@ TEST(PlanScales, PlansOfOtherVersionsAreRefused) {
               HasSubstr("the plan 'chip,other' was measured with version '8,', and this is version ','"));
   EXPECT_EQ(error_of("chip,other", ",", kModel), "");
   EXPECT_EQ(error_of("other,chip", "8,", kModel), "") << "another list";
+  EXPECT_THAT(error_of("chip,other by cost 1f", "8,", kModel),
+              HasSubstr("the plan 'chip,other by cost 1f' was measured with version '8,'"));
+  EXPECT_EQ(error_of("other,chip by cost 1f", "8,", kModel), "") << "another list";
   EXPECT_EQ(error_of("native", "0.0", "2e"), "") << "another model";
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 from test_cli import DIGITS, MISMATCH, ONE, USAGE, USER, CliTest, main
@@ -166,6 +167,39 @@ class PlanTest(CliTest):
         self.assertAlmostEqual(explained["cost"]["seconds"], 3.101e-3, places=9)
         self.assertEqual([op["kind"] for op in explained["placement"] if op["backend"] == "ccompiler"], ["nn.relu"])
         self.assertNotIn("not taken", self.call(*words, check=True).stdout)
+
+    def test_a_plan_that_was_tried(self) -> None:
+        """A profile times the plan of least cost, here of relu alone by ccompiler, and it costs what it took."""
+        (self.folder / "paths.relay").write_text(PATHS)
+        words = ("paths.relay", "--backends", "ccompiler")
+        folder = self.folder / "tried"
+        profile = ("profile", *words, "--rounds", "2", "--json")
+        measured = json.loads(self.call(*profile, check=True, HEADRACE_CACHE=str(folder)).stdout)["costs"]
+        file = Path(measured["file"])
+        table = json.loads(file.read_text())
+        table["plans"] = [row for row in table["plans"] if " by cost " not in row["plan"]]
+        for row in table["costs"]:
+            is_slow = "negative" in row["call"] and row["backend"] == "ccompiler"
+            row["seconds"] = 1e-3 if row["backend"] == "native" else 1e-2 if is_slow else 1e-6
+        for row in table["plans"]:
+            row["seconds"] = 4e-3 if row["plan"] == "native" else 1.2e-2
+        file.write_text(json.dumps(table))
+        again = json.loads(self.call(*profile, check=True, HEADRACE_CACHE=str(folder)).stdout)["costs"]
+        self.assertEqual(again["measured"], 0)
+        table = json.loads(file.read_text())
+        (tried,) = (row for row in table["plans"] if row["plan"].startswith("ccompiler by cost "))
+        self.assertGreater(tried["seconds"], 0)
+        explain = ("explain", *words, "--placement", "cost", "--costs", "costs.json")
+        for seconds, backends, line in (
+            (3.5e-3, {"native", "ccompiler"}, "this plan was tried, and costs what it took\n"),
+            (3.95e-3, {"native"}, "at least cost: 3 ms; not taken, since it took 3.95 ms when it was tried\n"),
+        ):
+            tried["seconds"] = seconds
+            (self.folder / "costs.json").write_text(json.dumps(table))
+            explained = json.loads(self.call(*explain, "--json", check=True).stdout)
+            self.assertEqual(explained["cost"]["tried"], seconds)
+            self.assertEqual({op["backend"] for op in explained["placement"]}, backends)
+            self.assertIn(line, self.call(*explain, check=True).stdout)
 
     def test_a_plan_knows_the_costs_that_it_was_made_by(self) -> None:
         (self.folder / "paths.relay").write_text(PATHS)

@@ -46,13 +46,14 @@ Value scales_of(const partition::PlanCost& plan) {
 // Returns the costs of the plan; null without backends, and where they are not known.
 Value cost_of(const driver::Explanation& explained) {
   if (!explained.plan_cost) return {};
-  const std::optional<double>& passed_over = explained.plan_cost->passed_over;
+  const auto number = [](const std::optional<double>& seconds) { return seconds ? Value(*seconds) : Value(); };
   return Value(Report{{"seconds", Value(explained.plan_cost->seconds)},
                       {"lower_bound", Value(explained.plan_cost->lower_bound)},
                       {"gap", Value(explained.plan_cost->gap())},
                       {"source", Value(explained.plan_cost->source)},
                       {"others", Value(seconds_by_label(explained.plan_cost->others))},
-                      {"passed_over", passed_over ? Value(*passed_over) : Value()},
+                      {"passed_over", number(explained.plan_cost->passed_over)},
+                      {"tried", number(explained.plan_cost->tried)},
                       {"scales", scales_of(*explained.plan_cost)}});
 }
 

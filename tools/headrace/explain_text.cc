@@ -48,8 +48,11 @@ void print_cost(const partition::PlanCost& plan, bool is_by_cost) {
     print_out("{}: {}\n", name, partition::show_cost(other.seconds));
   }
   if (plan.passed_over)
-    print_out("at least cost: {}; not taken, since it saves too little to be sure of by measured costs\n",
-              partition::show_cost(*plan.passed_over));
+    print_out("at least cost: {}; not taken, since it {}\n", partition::show_cost(*plan.passed_over),
+              plan.tried ? fmt::format("took {} when it was tried", partition::show_cost(*plan.tried))
+                         : "saves too little to be sure of by measured costs");
+  else if (plan.tried)
+    print_out("this plan was tried, and costs what it took\n");
 }
 
 // Returns why each row is not on the other backends of the list, by row.
