@@ -56,7 +56,8 @@ endif()
 # programs spend their time in them.
 set(HEADRACE_COLD_ROOMS backends/ccompiler/compile backends/plugin/compile codegen conformance driver frontend/onnx
   frontend/onnx/compositions frontend/onnx/file frontend/onnx/node frontend/onnx/parts frontend/onnx/single functions
-  graph lower/rules lower/user_ops ops/algorithm ops/image ops/nn ops/qnn ops/tensor partition passes/devices
+  graph lower/rules lower/user_ops ops/algorithm ops/image ops/nn ops/qnn ops/tensor partition
+  partition/plan_file passes/devices
   passes/functions passes/gradient passes/layout passes/nn passes/scale plan)
 
 # The rooms that a release build optimises less: g++ takes a third less time for them, and they take next to none. Compiling

@@ -18,7 +18,7 @@ namespace headrace::driver {
 // How backends are chosen.
 enum class Placement : uint8_t {
   order,  // each op goes to the first backend of the list that takes it
-  cost,   // the plan of least cost (partition/by_cost.h); needs backends
+  cost,   // the plan of least cost (partition/placement/by_cost.h); needs backends
 };
 // Returns the placement of that name; UserError, which calls the option `option`, for any other name.
 Placement read_placement(const std::string& option, const std::string& name);
@@ -40,12 +40,12 @@ struct CompileOptions {
   // after them.
   std::vector<std::string> backends = {};
   Placement placement = Placement::order;
-  // A file of measured costs (partition/cost_table.h) for placement by cost, or that `plan` must have been made by;
-  // "cache": those that profiles keep (driver/cost_cache.h); empty: none.
+  // A file of measured costs (partition/placement/cost_table.h) for placement by cost, or that `plan` must have been
+  // made by; "cache": those that profiles keep (driver/cost_cache.h); empty: none.
   std::string costs = {};
   // Options of backends, by name: "cc" of "ccompiler". They replace those of the pass configuration.
   std::map<std::string, Map<std::string, Value>> backend_options = {};
-  // A file that says where each op goes (partition/plan.h), in place of the order of `backends`; empty: none.
+  // A file that says where each op goes (partition/plan_file/plan.h), in place of the order of `backends`; empty: none.
   // `backends` may then be empty, or must be those of the plan.
   std::string plan = {};
   // The text of the plan, where it was read before (read_plan_file) or stands in no file; `plan` is its name then.

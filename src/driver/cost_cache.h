@@ -1,12 +1,12 @@
-// The costs that profiles keep on this machine: one table (partition/cost_table.h) for each processor and number of
-// threads, of all models that were profiled.
+// The costs that profiles keep on this machine: one table (partition/placement/cost_table.h) for each processor and
+// number of threads, of all models that were profiled.
 //
 //   $HEADRACE_CACHE/costs/znver4-1.json, else $XDG_CACHE_HOME/headrace/costs/..., else ~/.cache/headrace/costs/...
 //
 // Placement by cost reads the table where the options name the costs `kCachedCosts`.
 #pragma once
 
-#include "partition/cost_table.h"
+#include "partition/placement/cost_table.h"
 
 namespace headrace::driver {
 

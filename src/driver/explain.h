@@ -2,9 +2,9 @@
 #pragma once
 
 #include "driver/compile.h"
-#include "partition/by_cost.h"
+#include "partition/placement/by_cost.h"
 #include "partition/place.h"
-#include "partition/plan.h"
+#include "partition/plan_file/plan.h"
 #include "partition/program_graph.h"
 
 namespace headrace::driver {

@@ -14,7 +14,7 @@
 #include "driver/target.h"
 #include "partition/json_text.h"
 #include "partition/override_decider.h"
-#include "partition/plan_pieces.h"
+#include "partition/plan_file/plan_pieces.h"
 #include "pass/config.h"
 #include "passes/rewrite/effects.h"
 #include "relay/text/print.h"

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "driver/compile.h"
-#include "partition/by_cost.h"
+#include "partition/placement/by_cost.h"
 #include "partition/place.h"
-#include "partition/plan_decider.h"
+#include "partition/plan_file/plan_decider.h"
 
 namespace headrace::driver {
 
@@ -55,9 +55,9 @@ struct Placing {
 Placing place_by_cost(const IRModule& canonical, partition::OpCosts costs);
 
 // Returns what decides about a module after the canonical passes. UserError for a backend that there is not, and for a
-// plan that cannot be read (partition/plan.h), is of another model or of another version of a backend, was made by
-// other costs than the options name, or is for other backends than they name; for costs that cannot be read
-// (partition/cost_table.h), or are of another processor, number of threads or version of a backend.
+// plan that cannot be read (partition/plan_file/plan.h), is of another model or of another version of a backend, was
+// made by other costs than the options name, or is for other backends than they name; for costs that cannot be read
+// (partition/placement/cost_table.h), or are of another processor, number of threads or version of a backend.
 Placing make_placing(const IRModule& canonical, const CompileOptions& options);
 
 // Throws UserError for options of a backend that this compile does not use: it is not among those of `backends`, and

@@ -12,7 +12,7 @@
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
-#include "partition/op_costs.h"
+#include "partition/placement/op_costs.h"
 #include "relay/infer/infer_type.h"
 
 namespace headrace::driver {

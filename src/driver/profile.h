@@ -3,7 +3,7 @@
 #pragma once
 
 #include "driver/compile.h"
-#include "partition/cost_table.h"
+#include "partition/placement/cost_table.h"
 
 namespace headrace::driver {
 

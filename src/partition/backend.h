@@ -66,7 +66,7 @@ class Backend {
   // Returns whether the backend computes a typed call of an op, and why not.
   virtual Verdict supports(const relay::CallNode& call) const = 0;
   // Returns the seconds that the backend takes for a typed call that it supports, or for one of a composite function
-  // that one of its patterns made, with that many threads. Placement by cost (partition/by_cost.h) compares them. By
+  // that one of its patterns made, with that many threads. Placement by cost (placement/by_cost.h) compares them. By
   // default the analytic time that the call takes natively (cost/op_work.h). A change of layout at the region's border
   // is no part of it.
   virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;

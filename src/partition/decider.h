@@ -1,5 +1,6 @@
 // Deciders: who says which backend computes each call of a program. Placement (place.h) makes regions of what a decider
-// says, and rows with its reasons. This one goes by the order of a list; plan_decider.h has those that people write.
+// says, and rows with its reasons. This one goes by the order of a list; that of placement/by_cost.h takes the plan of
+// least cost, and that of plan_file/plan_decider.h what people write.
 //
 //   backends ccompiler, other:   add(nn.softmax(%x), %y)   ->   nn.softmax: other; add: ccompiler
 #pragma once
@@ -7,10 +8,15 @@
 #include <functional>
 
 #include "partition/extract.h"
-#include "partition/op_costs.h"
 #include "partition/rules.h"
 
 namespace headrace::partition {
+
+// One way to compute a call.
+struct LabelSeconds {
+  std::string label;  // "native", or the name of a backend
+  double seconds = 0;
+};
 
 // A call of a program that placement has made regions in.
 struct PlacedCall {

@@ -2,7 +2,7 @@
 //
 //   sin(cos(%x)), patterns "a.both": sin(cos(_)) and "a.cos": cos(_)   ->   two instances, which share the cos
 //
-// Placement by cost (partition/by_cost.h) chooses among them: two that share a node exclude each other.
+// Placement by cost (partition/placement/by_cost.h) chooses among them: two that share a node exclude each other.
 #pragma once
 
 #include "partition/composition.h"

@@ -7,7 +7,7 @@
 #include "ops/register.h"
 #include "ops/tensor/join.h"
 #include "partition/extract.h"
-#include "partition/plan_decider.h"
+#include "partition/plan_file/plan_decider.h"
 #include "partition/program_graph.h"
 #include "partition/tests/region_testing.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "partition/cost_table.h"
+#include "partition/placement/cost_table.h"
 
 using namespace headrace;
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "partition/plan.h"
+#include "partition/plan_file/plan.h"
 
 using namespace headrace;
 

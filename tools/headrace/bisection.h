@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "partition/plan.h"
+#include "partition/plan_file/plan.h"
 #include "tools/headrace/output.h"
 
 namespace headrace::tools {

@@ -5,7 +5,7 @@
 #include "base/read_text.h"
 #include "driver/register_all.h"
 #include "object/array.h"
-#include "partition/plan.h"
+#include "partition/plan_file/plan.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/usage.h"

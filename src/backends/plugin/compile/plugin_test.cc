@@ -14,7 +14,7 @@
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "load/run.h"
-#include "partition/by_cost.h"
+#include "partition/placement/by_cost.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
