@@ -266,6 +266,7 @@ double CostProblem::most_seconds() const {
 }
 
 void CostProblem::scale(const std::vector<double>& factors) {
+  HEADRACE_CHECK(per_second_ == 0, "the label problem was made of costs that are not scaled");
   const size_t labels = names_.size();
   for (size_t i = 0; i < seconds_.size(); ++i) {
     if (seconds_[i] != kNotAllowed) seconds_[i] *= factors[backend_index(static_cast<int32_t>(i % labels))];

@@ -33,7 +33,7 @@ class CostProblem {
   // Returns the seconds of a plan by backend: of calls, less what joins save, of the borders of regions, and of changes
   // of layout, each by the label of the code that takes them.
   std::vector<double> seconds_by_backend(const std::vector<int32_t>& labels) const;
-  // Multiplies all seconds of native code and of each backend by its factor. Call before set_unit.
+  // Multiplies all seconds of native code and of each backend by its factor. Before set_unit.
   void scale(const std::vector<double>& factors);
   // Returns a hash of where a plan has its calls, the same in every process for equal programs and backends.
   std::string hash_of(const std::vector<int32_t>& labels) const;
