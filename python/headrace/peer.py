@@ -6,7 +6,8 @@
 The second only says whether the peer is there. FOLDER holds inputs.json ({"names": [...]}) and the arrays of these
 inputs: input_0.npy, input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`.
 Then each line `save` on stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the
-seconds of one run: of the call that runs the model, whose inputs and outputs are bound before.
+seconds of one run: of the call that runs the model, whose inputs and outputs are bound before where the peer can
+bind them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ except ImportError as error:
     print(f"missing {error}; install it for {sys.executable}", flush=True)  # the line that the programs expect
     sys.exit()
 
+from headrace._peer_ncnn import open_ncnn
+from headrace._peer_runtime import Runtime
+from headrace._peer_torch import open_torch_compile
+
 __all__ = ["main"]
 
 
@@ -40,16 +45,7 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-class _Runtime(NamedTuple):
-    """A model that is open, with its inputs and outputs bound to memory that every run uses again."""
-
-    version: str
-    run: Callable[[], None]
-    outputs: Callable[[], list[np.ndarray]]  # the results of the last run
-    bound: list[object]  # the owners of that memory
-
-
-def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> _Runtime:
+def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> Runtime:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -81,10 +77,10 @@ def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> 
     def read() -> list[np.ndarray]:
         return [value.numpy() for value in outputs]
 
-    return _Runtime(onnxruntime.__version__, run, read, [inputs, outputs])
+    return Runtime(onnxruntime.__version__, run, read, [inputs, outputs])
 
 
-def _open_openvino(model: str, feed: dict[str, np.ndarray], threads: int, config: dict[str, str]) -> _Runtime:
+def _open_openvino(model: str, feed: dict[str, np.ndarray], threads: int, config: dict[str, str]) -> Runtime:
     import openvino
 
     core = openvino.Core()
@@ -109,30 +105,32 @@ def _open_openvino(model: str, feed: dict[str, np.ndarray], threads: int, config
     def read() -> list[np.ndarray]:
         return [np.array(value.data) for value in outputs]
 
-    return _Runtime(openvino.__version__.split("-")[0], run, read, [inputs, outputs])
+    return Runtime(openvino.__version__.split("-")[0], run, read, [inputs, outputs])
 
 
-def _open_openvino_f32(model: str, feed: dict[str, np.ndarray], threads: int) -> _Runtime:
+def _open_openvino_f32(model: str, feed: dict[str, np.ndarray], threads: int) -> Runtime:
     return _open_openvino(model, feed, threads, {"INFERENCE_PRECISION_HINT": "f32"})
 
 
-def _open_openvino_default(model: str, feed: dict[str, np.ndarray], threads: int) -> _Runtime:
+def _open_openvino_default(model: str, feed: dict[str, np.ndarray], threads: int) -> Runtime:
     return _open_openvino(model, feed, threads, {})
 
 
 class _Peer(NamedTuple):
-    package: str
-    open: Callable[[str, dict[str, np.ndarray], int], _Runtime]
+    packages: tuple[str, ...]
+    open: Callable[[str, dict[str, np.ndarray], int], Runtime]
 
 
 _PEERS = {
-    "onnxruntime": _Peer("onnxruntime", _open_onnxruntime),
-    "openvino": _Peer("openvino", _open_openvino_f32),
-    "openvino-default": _Peer("openvino", _open_openvino_default),  # in bfloat16 where the processor has it
+    "onnxruntime": _Peer(("onnxruntime",), _open_onnxruntime),
+    "openvino": _Peer(("openvino",), _open_openvino_f32),
+    "openvino-default": _Peer(("openvino",), _open_openvino_default),  # in bfloat16 where the processor has it
+    "ncnn": _Peer(("ncnn", "pnnx", "onnx"), open_ncnn),
+    "torch-compile": _Peer(("torch", "onnx2torch", "torchvision", "onnx"), open_torch_compile),
 }
 
 
-def _serve(folder: Path, runtime: _Runtime) -> None:
+def _serve(folder: Path, runtime: Runtime) -> None:
     for request in sys.stdin:
         try:
             if request.strip() == "save":
@@ -163,9 +161,9 @@ def main() -> None:
     try:
         if args.check:
             # Finding it takes a tenth of the time that importing takes.
-            package = _PEERS[args.peer].package
-            if importlib.util.find_spec(package) is None:
-                raise ImportError(f"there is no package {package}")
+            for package in _PEERS[args.peer].packages:
+                if importlib.util.find_spec(package) is None:
+                    raise ImportError(f"there is no package {package}")
             _say(f"ready {args.peer}")
             return
         names = json.loads((args.folder / "inputs.json").read_text(encoding="utf-8"))["names"]

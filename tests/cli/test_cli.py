@@ -47,13 +47,18 @@ def field(number: int, value: bytes | int) -> bytes:
 
 
 def onnx_model(
-    *outputs: bytes, operand: bytes = b"", declared_dtype: int = 1, source: bytes = b"x", length: int = 2
+    *outputs: bytes,
+    operand: bytes = b"",
+    declared_dtype: int = 1,
+    source: bytes = b"x",
+    length: int = 2,
+    op: bytes = b"Neg",
 ) -> bytes:
-    """An ONNX model whose outputs are the negative of its input x, a float32 vector of `length`, or the sum of x and
-    the initialiser w that is encoded in `operand`. `source`: another name for x."""
+    """An ONNX model whose outputs are the negative (or another `op`) of its input x, a float32 vector of `length`, or
+    the sum of x and the initialiser w that is encoded in `operand`. `source`: another name for x."""
     shape = field(2, field(1, field(1, length)))
     kind, declared = (field(2, field(1, field(1, dtype) + shape)) for dtype in (1, declared_dtype))
-    what = field(1, source) + field(1, b"w") + field(4, b"Add") if operand else field(1, source) + field(4, b"Neg")
+    what = field(1, source) + field(1, b"w") + field(4, b"Add") if operand else field(1, source) + field(4, op)
     graph = b"".join(field(1, what + field(2, name)) for name in outputs)
     graph += field(2, b"g") + (field(5, operand) if operand else b"") + field(11, field(1, source) + kind)
     graph += b"".join(field(12, field(1, name) + declared) for name in outputs)

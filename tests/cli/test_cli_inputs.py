@@ -447,6 +447,8 @@ class TypingTest(CliTest):
         self.assertEqual(self.complete("pipeline", "split", "--stag"), ["--stages"])
         self.assertEqual(self.complete("run", "one.so", "--fallback", ""), ["native", "none"])
         self.assertEqual(self.complete("bench", "one.so", "--against", "openv"), ["openvino", "openvino-default"])
+        peers = ["ncnn", "onnxruntime", "openvino", "openvino-default", "torch-compile"]
+        self.assertEqual(sorted(self.complete("verify", "one.onnx", "--against", "")), peers)
         self.assertIn("fish", self.complete("completion", "f"))
         self.assertIn("verify", self.complete("help", "ver"))
         self.assertIn("diff", self.complete("plan", "d"))

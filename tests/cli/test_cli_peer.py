@@ -21,6 +21,7 @@ import unittest
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from test_cli import DIGITS, MISMATCH, MISSING, OK, ONE, ROOT, USAGE, USER, CliTest, JsonPageTest, main, npy, onnx_model
 
@@ -329,19 +330,48 @@ class InterruptionTest(CliTest):
                     self.ended(process, number)
 
 
-class OpenvinoTest(CliTest):
-    """OpenVINO, where ./dev setup --peers installed it."""
+class OtherPeersTest(CliTest):
+    """The peers that ./dev setup --peers and --torch install, where they are there."""
 
-    def test_runs_the_same_model(self) -> None:
-        python = python_with("openvino")
+    def python_of(self, peer: str, option: str) -> str:
+        """A Python that has the peer; skips the test where none has."""
+        python = python_with(peer)
         if python is None:
-            self.skipTest("no Python here has openvino and headrace.peer (./dev setup --peers)")
-        for peer, most in (("openvino", 1e-5), ("openvino-default", 5e-2)):
-            words = ("bench", DIGITS, *ONE, "--rounds", "2", "--against", peer, "--json")
-            report = json.loads(self.call(*words, check=True, HEADRACE_PYTHON=python).stdout)
-            self.assertRegex(report["peer"], rf"^{peer} \d+\.\d+")
-            self.assertLess(report["results"][0]["difference"], most)
-            self.assertGreater(report["results"][0]["peer_best_seconds"], 0)
+            self.skipTest(f"no Python here has headrace.peer and what {peer} needs (./dev setup {option})")
+        return python
+
+    def runs_the_same_model(self, peer: str, python: str, most: float) -> None:
+        """Two images at once, in a model whose batch is open: what it computes is near to what Headrace computes."""
+        words = ("bench", DIGITS, "--shape", "x=2,1,8,8", "--rounds", "2", "--against", peer, "--json")
+        done = self.call(*words, check=True, HEADRACE_PYTHON=python)
+        report = json.loads(done.stdout)
+        self.assertEqual(done.stderr, "")
+        self.assertRegex(report["peer"], rf"^{peer} \d+\.\d+")
+        self.assertLess(report["results"][0]["difference"], most)
+        self.assertGreater(report["results"][0]["peer_best_seconds"], 0)
+
+    def test_openvino(self) -> None:
+        python = self.python_of("openvino", "--peers")
+        self.runs_the_same_model("openvino", python, 1e-5)
+        self.runs_the_same_model("openvino-default", python, 5e-2)
+
+    def test_ncnn(self) -> None:
+        self.runs_the_same_model("ncnn", self.python_of("ncnn", "--peers"), 1e-5)
+
+    def test_ncnn_says_what_it_cannot_take(self) -> None:
+        python = self.python_of("ncnn", "--peers")
+        (self.folder / "softsign.onnx").write_bytes(onnx_model(b"y", op=b"Softsign"))
+        done = self.call("verify", "softsign.onnx", "--against", "ncnn", HEADRACE_PYTHON=python)
+        self.is_failure(done, USER, r"\Aheadrace: ncnn: ncnn cannot load what pnnx made of the model: layer Softsign ")
+
+    def test_torch_compile(self) -> None:
+        self.runs_the_same_model("torch-compile", self.python_of("torch-compile", "--torch"), 1e-5)
+
+    def test_torch_compile_says_what_it_cannot_take(self) -> None:
+        python = self.python_of("torch-compile", "--torch")
+        (self.folder / "sinh.onnx").write_bytes(onnx_model(b"y", op=b"Sinh"))
+        done = self.call("verify", "sinh.onnx", "--against", "torch-compile", HEADRACE_PYTHON=python)
+        self.is_failure(done, USER, r"\Aheadrace: torch-compile: onnx2torch cannot convert the model: .*Sinh")
 
 
 class OnnxruntimeTest(CliTest):
@@ -418,8 +448,9 @@ class CacheTest(JsonPageTest):
         return self.call("cache", *arguments, HEADRACE_PYTHON=self.python)
 
     def test_it_is_listed_and_cleared(self) -> None:
-        os.environ["HEADRACE_PYTHON"] = self.python
-        self.addCleanup(os.environ.pop, "HEADRACE_PYTHON")
+        environment = mock.patch.dict(os.environ, HEADRACE_PYTHON=self.python)
+        environment.start()
+        self.addCleanup(environment.stop)
         (file,) = (self.folder / "kept").glob("*.so")
         report = self.report("cache list", "--folder", "kept")
         self.assertEqual(report["entries"][0]["file"], file.name)

@@ -396,8 +396,9 @@ int bench(const BenchState& state, const Common& common) {
 
 constexpr const char* kBenchFooter =
     "The time is that of the call that runs the model, with inputs and outputs bound before. Our model runs in this\n"
-    "process. Another runtime runs in a Python process of its own, which takes its times (onnxruntime:\n"
-    "run_with_iobinding). Both have the same number of threads on the same processors, one processor per thread.\n"
+    "process. Another runtime runs in a Python process of its own, which takes its times; docs/benchmarks.md says how\n"
+    "each is called, and which cannot bind its outputs. Both have the same number of threads on the same processors,\n"
+    "one processor per thread.\n"
     "Threads of both may spin while they wait, so with several threads there is a pause of 20 ms before each run "
     "until\n"
     "those of the other runtime sleep.\n"

@@ -2,7 +2,7 @@
 //
 // It exchanges tensors as .npy files in a folder and talks in lines: we write `save` or `time`, it answers `saved N`,
 // or the seconds of one run. Its first line is `ready VERSION`, `missing WHAT` or `error SENTENCE`. Its inputs and
-// outputs are bound once, to memory that every run uses again.
+// outputs are bound once, to memory that every run uses again, where the peer can bind them.
 #pragma once
 
 #include <cstdio>

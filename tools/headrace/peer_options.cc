@@ -9,7 +9,8 @@
 namespace headrace::tools {
 
 void PeerOptions::add_to(CLI::App& verb, const std::string& what) {
-  takes_word(verb.add_option("--against", name, what), "peer", {"onnxruntime", "openvino", "openvino-default"});
+  takes_word(verb.add_option("--against", name, what), "peer",
+             {"onnxruntime", "openvino", "openvino-default", "ncnn", "torch-compile"});
   verb.add_option("--against-model", model,
                   "The ONNX file that the peer reads, with the same inputs and outputs (default: the model)")
       ->type_name("FILE");
