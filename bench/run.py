@@ -8,7 +8,8 @@ models   networks of the test kit's generator (seeded random weights) at full re
          turns; seconds to compile. `ratio` is ours by theirs, of medians, `best ratio` of the best rounds: below 1 is
          faster. The hop from core to core is probed before and after each, and runs of several threads are split into
          parts with a probe between them: the last two columns have the best ratios of the parts with hops below 120 ns
-         and from 150 ns on, because a loop of several threads waits for several hops.
+         and from 150 ns on, because a loop of several threads waits for several hops. The line of a peer that refuses
+         a network ends with its reason.
 lstm     an LSTM layer of 128 units over one sequence of 100 steps, as `models` times networks. Give --rounds 200 or
          more, since a run takes less than a millisecond.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
@@ -70,16 +71,36 @@ import text_inputs  # noqa: E402
 
 CONVOLUTIONAL = ["squeezenet1_1", "mobilenet_v2", "shufflenet_v2", "resnet18", "resnet50", "densenet121"]
 MODELS = ["mlp", *CONVOLUTIONAL, "inception_v3", "alexnet", "vgg16", "vit_base16", "bert_base", "gpt2"]
-PEERS = ["onnxruntime", "openvino", "openvino-default"]
+PEERS = ["onnxruntime", "openvino", "openvino-default", "ncnn", "torch-compile"]
 SHORT = ["mobilenet_v2", "resnet50"]
 PLACED = [*SHORT, "squeezenet1_1", "mlp"]  # models of placement
 DEFAULTS = {"placement": PLACED, "predict": ["resnet50"]}
 COLUMNS = ("best_seconds", "median_seconds", "peer_best_seconds", "peer_median_seconds")
+TIMES = ["best ms", "median ms", "peer best", "peer median"]
+HEADING = ["model", "peer", "threads", *TIMES, "ratio", "best ratio", "compile s", "hop ns", *hops.CLASSES]
+USER_ERROR = 3  # the program's exit code for what the user gave, such as a model that a peer refuses
 
 
 def run(*command: str | Path) -> str:
     """The stdout of a command; ends the program with its exit code when it fails."""
     done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(done.returncode)
+    return done.stdout
+
+
+class RefusedByPeer(Exception):
+    """A peer cannot take a model; the sentence is the peer's."""
+
+
+def run_beside(peer: str, *command: str | Path) -> str:
+    """As run(). RefusedByPeer when the peer is installed, but refuses the model."""
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    refusal = f"headrace: {peer}: "
+    for line in done.stderr.splitlines():
+        if done.returncode == USER_ERROR and line.startswith(refusal):
+            raise RefusedByPeer(line.removeprefix(refusal))
+    sys.stderr.write(done.stderr)
     if done.returncode != 0:
         sys.exit(done.returncode)
     return done.stdout
@@ -112,27 +133,37 @@ def measure(model: Path, args: argparse.Namespace) -> list[dict]:
     begin = time.perf_counter()
     run(args.bin / "headrace", "compile", model, "-o", artifact, "--jobs", "2", "--quiet")
     seconds = time.perf_counter() - begin
+    shared = {"model": model.stem, "compile_seconds": seconds}
+    return [measure_beside(peer, model, args) | shared for peer in args.against.split(",")]
+
+
+def measure_beside(peer: str, model: Path, args: argparse.Namespace) -> dict:
+    """Measures one compiled model beside one peer, with each number of threads."""
     options = ["--json", "--quiet", *input_options(model.stem, args.folder)]
-    reports = []
-    for peer in args.against.split(","):
-        against = [] if peer == "none" else ["--against", peer, "--against-model", model]
-        report = {"results": [], "hop_nanoseconds": [probe_hop(args)]}
+    if peer != "none":
+        options += ["--against", peer, "--against-model", model]
+    headrace, artifact = args.bin / "headrace", model.with_suffix(".so")
+    report = {"results": [], "hop_nanoseconds": [probe_hop(args)]}
+    try:
         for threads in args.threads.split(","):
             found = hops.measure(
                 threads,
                 args.rounds,
-                lambda *words: json.loads(run(args.bin / "headrace", "bench", artifact, *words, *options, *against)),  # noqa: B023
+                lambda *words: json.loads(run_beside(peer, headrace, "bench", artifact, *words, *options)),
                 lambda: probe_hop(args),
             )
             report |= {key: value for key, value in found.items() if key != "results"}
             report["results"] += found["results"]
-        report["hop_nanoseconds"].append(probe_hop(args))
-        reports.append(report | {"model": model.stem, "compile_seconds": seconds})
-    return reports
+    except RefusedByPeer as refusal:
+        return {"peer": peer, "results": [], "refusal": str(refusal)}
+    report["hop_nanoseconds"].append(probe_hop(args))
+    return report
 
 
 def rows_of(report: dict) -> list[list[str]]:
-    """The lines of the table for one model."""
+    """The lines of the table for one model beside one peer. The reason why a peer refused it is one cell more."""
+    if "refusal" in report:
+        return [[report["model"], report["peer"], *["-"] * (len(HEADING) - 2), report["refusal"]]]
     rows = []
     for result in report["results"]:
         row = [report["model"], report["peer"] or "-", str(result["threads"])]
@@ -148,10 +179,11 @@ def rows_of(report: dict) -> list[list[str]]:
 
 
 def print_table(rows: list[list[str]]) -> None:
-    """Columns aligned."""
+    """Columns aligned as the heading has them; a cell more ends its line as it is."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
-        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join(cells + row[len(widths) :]))
 
 
 def probe_hop(args: argparse.Namespace) -> float | None:
@@ -179,9 +211,7 @@ def measure_all(models: list[Path], args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps({"models": reports}, indent=2))
         return
-    times = ["best ms", "median ms", "peer best", "peer median"]
-    heading = ["model", "peer", "threads", *times, "ratio", "best ratio", "compile s", "hop ns", *hops.CLASSES]
-    print_table([heading] + [row for report in reports for row in rows_of(report)])
+    print_table([HEADING] + [row for report in reports for row in rows_of(report)])
 
 
 def bench_kernels(args: argparse.Namespace) -> None:
@@ -370,6 +400,8 @@ def main() -> None:
         if not (args.bin / program).is_file():
             sys.exit(f"bench: {args.bin / program} is missing: it is built with the tests; run ./dev check")
     os.environ.setdefault("HEADRACE_PYTHON", sys.executable)
+    # torch-compile compiles for long: parts of the rounds and later calls find here what it has compiled.
+    os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(args.folder.resolve() / "torch"))
     SUITES[args.suite](args)
 
 

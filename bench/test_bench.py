@@ -33,9 +33,10 @@ class BenchTest(unittest.TestCase):
 
     bin: ClassVar[Path]
 
-    def call(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    def call(self, *command: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
         """Runs a command."""
-        return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        words = [str(word) for word in command]
+        return subprocess.run(words, capture_output=True, text=True, check=False, env=os.environ | environment)
 
     def report(self, *command: str | Path) -> dict | list:
         """The JSON that a command prints."""
@@ -43,9 +44,9 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def bench(self, *options: str | Path) -> subprocess.CompletedProcess[str]:
+    def bench(self, *options: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
         """bench/run.py over the build."""
-        return self.call(sys.executable, ROOT / "bench/run.py", *options, "--bin", self.bin)
+        return self.call(sys.executable, ROOT / "bench/run.py", *options, "--bin", self.bin, **environment)
 
     def test_probes(self) -> None:
         report = self.report(self.bin / "headrace-bench", "probes", "--seconds", "0.001", "--threads", "2", "--json")
@@ -319,6 +320,26 @@ class BenchTest(unittest.TestCase):
             (part,) = model["results"][1]["parts"]
             self.assertEqual(part["best_seconds"], model["results"][1]["best_seconds"])
             self.assertRegex(self.bench(*options).stdout, r"(?m)^ *mlp +- +1 +\d")
+
+    def test_peers_that_refuse_a_model(self) -> None:
+        """The reason is a line of the table; other failures of a peer end the program."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            python = folder / "python"
+            python.write_text('#!/bin/sh\nif [ "$#" = 4 ]; then echo ready 1; else echo error $3 knows no Gemm; fi\n')
+            python.chmod(0o755)
+            options = ("models", "--models", "mlp", "--rounds", "1", "--against", "ncnn,openvino", "--folder", folder)
+            done = self.bench(*options, HEADRACE_PYTHON=str(python))
+            self.assertEqual((done.returncode, done.stderr), (0, "measuring mlp\n"))
+            for peer in ("ncnn", "openvino"):
+                self.assertRegex(done.stdout, rf"(?m)^ *mlp +{peer}( +-){{11}}  {peer} knows no Gemm$")
+            models = json.loads(self.bench(*options, "--json", HEADRACE_PYTHON=str(python)).stdout)["models"]
+            self.assertEqual([one["refusal"] for one in models], ["ncnn knows no Gemm", "openvino knows no Gemm"])
+            self.assertEqual([(one["model"], one["results"]) for one in models], [("mlp", [])] * 2)
+            python.write_text("#!/bin/sh\necho missing there is no package ncnn\n")
+            done = self.bench(*options, HEADRACE_PYTHON=str(python))
+            self.assertEqual((done.returncode, done.stdout), (4, ""))
+            self.assertIn("headrace: ncnn: there is no package ncnn", done.stderr)
 
     def test_ratios_by_hop(self) -> None:
         """Parts whose hops before and after are of one class give its ratio; a mixed part counts for neither."""
