@@ -175,10 +175,11 @@ constexpr std::string_view kFunctions =
     R"(
 A call of a function (`ModelProto.functions`) is replaced with the function's nodes, each of which uses the operator
 versions that its function imports. The nodes are named after the call: `layer1/Gelu_2`. An operator of the table takes
-precedence over a function of its name, as in onnxruntime, unless the node names an overload. It has that, too, where the
-model imports an opset that lacks the operator (onnxruntime refuses such a model). Headrace refuses functions
-that call themselves, calls nested more than 64 deep, attributes that are graphs, and models whose calls add more than
-2^18 nodes or 256 MB of nodes (the first call of each function is not counted).
+precedence over a function of its name, as in onnxruntime, unless the node names an overload. Headrace refuses an
+operator that is newer than the opset that its graph or function imports (onnxruntime inlines functions first and
+compares with the model's opset), functions that use the default domain without importing it, functions that call
+themselves, calls nested more than 64 deep, attributes that are graphs, and models whose calls add more than 2^18 nodes
+or 256 MB of nodes (the first call of each function is not counted).
 )";
 
 // Explains the table of operators and ops.

@@ -201,8 +201,18 @@ class Importer {
     return it != scope_.slots.end() && it->second.is_omitted;
   }
 
+  // Returns the version of the default operator set that the nodes of the current scope use.
+  int64_t current_opset() const { return scope_.call != nullptr ? scope_.call->opset : opset_; }
+
   // Returns whether all checks hold that need the table's row and not the inputs. If one fails, reports it.
   bool is_well_formed(const Node& node, const OpRow* row) {
+    if (current_opset() < row->since) {
+      refuse(node, HR_REASON_BAD_MODEL,
+             fmt::format("the operator exists since opset {}, but the {} imports opset {}; export it with opset {} or "
+                         "later",
+                         row->since, scope_.call != nullptr ? "function" : "model", current_opset(), row->since));
+      return false;
+    }
     const auto count = static_cast<int>(node.inputs.size());
     if (count < row->least_inputs || (row->most_inputs != kAny && count > row->most_inputs)) {
       const std::string most = row->most_inputs == kAny ? "any number" : std::to_string(row->most_inputs);
@@ -239,7 +249,7 @@ class Importer {
   // and returns no outputs.
   Exprs import_call(const Node& node, const ModelFunction& function, const std::string& user) {
     FunctionCall call{.function = &function, .node = &node, .caller = scope_.call, .label = {}, .attributes = {}};
-    call.opset = default_opset(function).value_or(scope_.call != nullptr ? scope_.call->opset : opset_);
+    call.opset = default_opset(function).value_or(current_opset());
     call.label = node_label(node, scope_.call);
     ++calls_;
     if (call.label.size() > kMostLabelBytes) call.label = fmt::format("call_{}", calls_);
@@ -269,6 +279,11 @@ class Importer {
     if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
       return fmt::format("it has {} inputs and {} outputs; the function takes up to {} and gives up to {}",
                          node.inputs.size(), node.outputs.size(), function.inputs.size(), function.outputs.size());
+    if (const Node* user = default_opset(function) ? nullptr : find_default_node(function))
+      return fmt::format(
+          "the function uses the operator {} and imports no version of the default operator set; add one to its "
+          "opset_import",
+          printable(user->op_type));
     if (call.opset < kOldestOpset || call.opset > kNewestOpset)
       return fmt::format("the function uses version {} of the default operator set; versions {} to {} are supported",
                          call.opset, kOldestOpset, kNewestOpset);
@@ -423,13 +438,13 @@ class Importer {
 
   // Imports a node and returns its outputs. If it is refused, reports why and returns no outputs.
   Exprs convert(const Node& node, const OpRow& row, const Exprs& inputs) {
-    const int64_t opset = scope_.call != nullptr ? scope_.call->opset : opset_;
     try {
       Exprs sources;
       for (const Expr& input : inputs) {
         if (input) sources.push_back(input);
       }
-      NodeContext context(node, opset, inputs, facts_, tensors_, make_span(node_label(node, scope_.call)), scope_.call);
+      NodeContext context(node, current_opset(), inputs, facts_, tensors_, make_span(node_label(node, scope_.call)),
+                          scope_.call);
       Exprs outputs = row.convert(context);
       check_outcome(context, outputs);
       for (Expr& output : outputs) {

@@ -49,6 +49,21 @@ TEST(ImportErrors, AllOfAModelComeAtOnce) {
   EXPECT_EQ(refusals[2].reason, HR_REASON_DTYPE_UNSUPPORTED);
 }
 
+// python/tests/test_opsets.py compares all operators with the onnx package.
+TEST(ImportErrors, AnOperatorThatIsNewerThanTheModel) {
+  const auto refusals = [](std::string_view op, int64_t opset) {
+    GraphWriter graph = one_input();
+    graph.node(op, {"x"}, {}, "y");
+    graph.output("y", ElementType::kFloat, {});
+    return kit::user_error_of([&] { import_graph(std::move(graph), opset); });
+  };
+  EXPECT_THAT(refusals("Gelu", 19), HasSubstr("node 'Gelu_node_0' (Gelu): the operator exists since opset 20, but the "
+                                              "model imports opset 19; export it with opset 20 or later"));
+  EXPECT_EQ(refusals("Gelu", 20), "");
+  EXPECT_THAT(refusals("Erf", 8), HasSubstr("since opset 9"));
+  EXPECT_EQ(refusals("Erf", 9), "");
+}
+
 TEST(ImportErrors, TheTextNamesEveryNodeAndTheModel) {
   GraphWriter graph = one_input();
   graph.node("Det", {"x"}, {}, "a");

@@ -33,6 +33,40 @@ std::string row_of(std::string_view name, std::string_view op, int count, std::s
   return encode_function("local", name, {"a"}, {"b"}, std::move(body));
 }
 
+// The model imports opset 13. Relu is no news; Gelu came with opset 20.
+TEST(ModelFunctions, TheirOwnOpsetCounts) {
+  const auto error = [](std::string_view op, int64_t opset) {
+    GraphWriter body;
+    body.node_with_outputs(op, {"a"}, {"b"}, {});
+    const std::string function = encode_function("local", "F", {"a"}, {"b"}, std::move(body), opset);
+    return kit::user_error_of([&] { import_bytes(encode_with_functions(calling("F"), {function})); });
+  };
+  EXPECT_EQ(error("Gelu", 20), "");
+  EXPECT_THAT(error("Gelu", 17), HasSubstr("(Gelu): the operator exists since opset 20, but the function imports opset "
+                                           "17; export it with opset 20 or later (in the function local.F)"));
+  EXPECT_THAT(error("Relu", 0),
+              HasSubstr("(local.F): the function uses the operator 'Relu' and imports no version of the default "
+                        "operator set; add one to its opset_import"));
+}
+
+// An operator of the default domain in a branch counts, too; functions that use only other domains need no version.
+TEST(ModelFunctions, TheDefaultDomainIsImportedWhereItIsUsed) {
+  GraphWriter inner;
+  inner.node_with_outputs("Neg", {"a"}, {"c"}, {});
+  inner.output("c", ElementType::kFloat);
+  const kit::EncodedGraph branch = std::move(inner).finish();
+  GraphWriter body;
+  body.node_with_outputs("Choose", {"a"}, {"b"}, {AttributeSpec("then_branch", branch)}, "com.example");
+  const std::string choose = encode_function("local", "F", {"a"}, {"b"}, std::move(body), 0);
+  EXPECT_THAT(kit::user_error_of([&] { import_bytes(encode_with_functions(calling("F"), {choose})); }),
+              HasSubstr("the function uses the operator 'Neg' and imports no version"));
+  GraphWriter calls;
+  calls.node_with_outputs("G", {"a"}, {"b"}, {}, "local");
+  const std::string outer = encode_function("local", "F", {"a"}, {"b"}, std::move(calls), 0);
+  const ImportedModel imported = import_bytes(encode_with_functions(calling("F"), {outer, row_of("G", "Neg", 1)}));
+  expect_near(interp::run_main(imported.module, {f32({2}, {1, 2})}).at(0), {2}, {-1, -2}, 0);
+}
+
 TEST(ModelFunctions, SpansNameTheCall) {
   const ImportedModel imported = import_bytes(encode_with_functions(calling("F"), {row_of("F", "Exp", 1)}));
   const auto main = imported.module->lookup("main").cast<relay::FunctionNode>();

@@ -216,16 +216,16 @@ std::span<const OpRow> composed_activation_rows() {
   static constexpr OpRow kRows[] = {
       {"Elu", convert_elu, 1, 1},
       {"Selu", convert_selu, 1, 1},
-      {"Celu", convert_celu, 1, 1},
+      {"Celu", convert_celu, 1, 1, 12},
       {"ThresholdedRelu", convert_thresholded_relu, 1, 1},
       {"HardSigmoid", convert_hard_sigmoid, 1, 1},
-      {"HardSwish", convert_hard_swish, 1, 1},
+      {"HardSwish", convert_hard_swish, 1, 1, 14},
       {"Softplus", convert_softplus, 1, 1},
       {"Softsign", convert_softsign, 1, 1},
-      {"Mish", convert_mish, 1, 1},
-      {"Swish", convert_swish, 1, 1},
-      {"Gelu", convert_gelu, 1, 1},
-      {"Shrink", convert_shrink, 1, 1},
+      {"Mish", convert_mish, 1, 1, 18},
+      {"Swish", convert_swish, 1, 1, 24},
+      {"Gelu", convert_gelu, 1, 1, 20},
+      {"Shrink", convert_shrink, 1, 1, 9},
   };
   return kRows;
 }

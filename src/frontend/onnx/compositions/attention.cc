@@ -323,8 +323,8 @@ Exprs convert_attention(NodeContext& context) {
 
 std::span<const OpRow> composed_attention_rows() {
   static constexpr OpRow kRows[] = {
-      {"Attention", convert_attention, 3, 7},
-      {"RotaryEmbedding", convert_rotary_embedding, 3, 4},
+      {"Attention", convert_attention, 3, 7, 23},
+      {"RotaryEmbedding", convert_rotary_embedding, 3, 4, 23},
   };
   return kRows;
 }

@@ -18,7 +18,7 @@ Exprs convert_softmax_cross_entropy(NodeContext& context) {
 
 std::span<const OpRow> composed_loss_rows() {
   static constexpr OpRow kRows[] = {
-      {"SoftmaxCrossEntropyLoss", convert_softmax_cross_entropy, 2, 3},
+      {"SoftmaxCrossEntropyLoss", convert_softmax_cross_entropy, 2, 3, 12},
   };
   return kRows;
 }

@@ -124,9 +124,9 @@ Exprs convert_mean_variance_normalization(NodeContext& context) {
 std::span<const OpRow> composed_normalization_rows() {
   static constexpr OpRow kRows[] = {
       {"Hardmax", convert_hardmax, 1, 1},
-      {"RMSNormalization", convert_rms_norm, 2, 2},
+      {"RMSNormalization", convert_rms_norm, 2, 2, 23},
       {"SimplifiedLayerNormalization", convert_simplified_layer_norm, 2, 2},
-      {"MeanVarianceNormalization", convert_mean_variance_normalization, 1, 1},
+      {"MeanVarianceNormalization", convert_mean_variance_normalization, 1, 1, 9},
   };
   return kRows;
 }

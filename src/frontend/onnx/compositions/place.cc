@@ -193,10 +193,10 @@ Exprs convert_tensor_scatter(NodeContext& context) {
 
 std::span<const OpRow> composed_place_rows() {
   static constexpr OpRow kRows[] = {
-      {"MaxUnpool", convert_max_unpool, 2, 3},
-      {"CenterCropPad", convert_center_crop_pad, 2, 2},
-      {"Col2Im", convert_col2im, 3, 3},
-      {"TensorScatter", convert_tensor_scatter, 2, 3},
+      {"MaxUnpool", convert_max_unpool, 2, 3, 9},
+      {"CenterCropPad", convert_center_crop_pad, 2, 2, 18},
+      {"Col2Im", convert_col2im, 3, 3, 18},
+      {"TensorScatter", convert_tensor_scatter, 2, 3, 24},
   };
   return kRows;
 }

@@ -158,9 +158,9 @@ Exprs convert_qlinear_conv(NodeContext& context) {
 
 std::span<const OpRow> composed_quantize_rows() {
   static constexpr OpRow kRows[] = {
-      {"DynamicQuantizeLinear", convert_dynamic_quantize, 1, 1},
-      {"QLinearMatMul", convert_qlinear_matmul, 8, 8},
-      {"QLinearConv", convert_qlinear_conv, 8, 9},
+      {"DynamicQuantizeLinear", convert_dynamic_quantize, 1, 1, 11},
+      {"QLinearMatMul", convert_qlinear_matmul, 8, 8, 10},
+      {"QLinearConv", convert_qlinear_conv, 8, 9, 10},
   };
   return kRows;
 }

@@ -52,8 +52,8 @@ Exprs convert_multinomial(NodeContext& context) {
 
 std::span<const OpRow> composed_random_rows() {
   static constexpr OpRow kRows[] = {
-      {"Bernoulli", convert_bernoulli, 1, 1},
-      {"Multinomial", convert_multinomial, 1, 1},
+      {"Bernoulli", convert_bernoulli, 1, 1, 15},
+      {"Multinomial", convert_multinomial, 1, 1, 7},
   };
   return kRows;
 }

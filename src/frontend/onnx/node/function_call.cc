@@ -33,6 +33,21 @@ std::optional<int64_t> default_opset(const ModelFunction& function) {
   return std::nullopt;
 }
 
+const Node* find_default_node(const ModelFunction& function) {
+  std::vector<const std::vector<Node>*> lists{&function.nodes};
+  while (!lists.empty()) {
+    const std::vector<Node>& nodes = *lists.back();
+    lists.pop_back();
+    for (const Node& node : nodes) {
+      if (is_default_domain(node.domain)) return &node;
+      for (const Attribute& attribute : node.attributes) {
+        for (const Graph& graph : attribute.graphs) lists.push_back(&graph.nodes);
+      }
+    }
+  }
+  return nullptr;
+}
+
 std::string bind_attributes(FunctionCall& call) {
   for (const Attribute& attribute : call.node->attributes) {
     if (!declares(*call.function, attribute.name))

@@ -23,6 +23,9 @@ struct FunctionCall {
 
 // Returns the version of the default operator set that the function imports; nullopt if it imports none.
 std::optional<int64_t> default_opset(const ModelFunction& function);
+// Returns a node of the function, or of its subgraphs, that is an operator of the default domain; null if there is
+// none.
+const Node* find_default_node(const ModelFunction& function);
 
 // Sets the call's attributes: those of its node, resolved by the attributes of the caller, and defaults for the others.
 // Returns why that is not possible, in a sentence; empty if it is.

@@ -13,6 +13,10 @@ struct OpRow {
   Converter convert;
   int least_inputs;
   int most_inputs;  // kAny: any number
+  // The first opset that has the operator, where it is one after kOldestOpset. Operators that older exporters and
+  // onnxruntime's optimiser write into models of earlier opsets, too, are taken in any opset: LayerNormalization,
+  // SimplifiedLayerNormalization and ThresholdedRelu, all of which onnxruntime takes as well.
+  int since = 1;
 };
 inline constexpr int kAny = -1;
 

@@ -114,12 +114,12 @@ Exprs convert_blackman(NodeContext& context) { return convert_window(context, 0.
 std::span<const OpRow> creation_rows() {
   static constexpr OpRow kRows[] = {
       {"Constant", convert_constant, 0, 0},
-      {"ConstantOfShape", convert_constant_of_shape, 1, 1},
-      {"Range", convert_range, 3, 3},
-      {"EyeLike", convert_eye_like, 1, 1},
-      {"HannWindow", convert_hann, 1, 1},
-      {"HammingWindow", convert_hamming, 1, 1},
-      {"BlackmanWindow", convert_blackman, 1, 1},
+      {"ConstantOfShape", convert_constant_of_shape, 1, 1, 9},
+      {"Range", convert_range, 3, 3, 11},
+      {"EyeLike", convert_eye_like, 1, 1, 9},
+      {"HannWindow", convert_hann, 1, 1, 17},
+      {"HammingWindow", convert_hamming, 1, 1, 17},
+      {"BlackmanWindow", convert_blackman, 1, 1, 17},
   };
   return kRows;
 }

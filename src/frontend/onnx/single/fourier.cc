@@ -97,7 +97,7 @@ Exprs convert_stft(NodeContext& context) {
 }  // namespace
 
 std::span<const OpRow> fourier_rows() {
-  static constexpr OpRow kRows[] = {{"DFT", convert_dft, 1, 3}, {"STFT", convert_stft, 2, 4}};
+  static constexpr OpRow kRows[] = {{"DFT", convert_dft, 1, 3, 17}, {"STFT", convert_stft, 2, 4, 17}};
   return kRows;
 }
 

@@ -208,14 +208,14 @@ Exprs convert_non_zero(NodeContext& context) {
 std::span<const OpRow> index_rows() {
   static constexpr OpRow kRows[] = {
       {"Gather", convert_gather, 2, 2},
-      {"GatherElements", convert_gather_elements, 2, 2},
-      {"GatherND", convert_gather_nd, 2, 2},
+      {"GatherElements", convert_gather_elements, 2, 2, 11},
+      {"GatherND", convert_gather_nd, 2, 2, 11},
       {"Slice", convert_slice, 1, 5},
-      {"OneHot", convert_one_hot, 3, 3},
-      {"Trilu", convert_trilu, 1, 2},
-      {"NonZero", convert_non_zero, 1, 1},
-      {"Compress", convert_compress, 2, 2},
-      {"ReverseSequence", convert_reverse_sequence, 2, 2},
+      {"OneHot", convert_one_hot, 3, 3, 9},
+      {"Trilu", convert_trilu, 1, 2, 14},
+      {"NonZero", convert_non_zero, 1, 1, 9},
+      {"Compress", convert_compress, 2, 2, 9},
+      {"ReverseSequence", convert_reverse_sequence, 2, 2, 10},
   };
   return kRows;
 }

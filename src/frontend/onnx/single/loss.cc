@@ -16,7 +16,7 @@ Exprs convert_nll_loss(NodeContext& context) {
 
 std::span<const OpRow> loss_rows() {
   static constexpr OpRow kRows[] = {
-      {"NegativeLogLikelihoodLoss", convert_nll_loss, 2, 3},
+      {"NegativeLogLikelihoodLoss", convert_nll_loss, 2, 3, 12},
   };
   return kRows;
 }

@@ -34,7 +34,7 @@ std::span<const OpRow> matmul_rows() {
   static constexpr OpRow kRows[] = {
       {"MatMul", convert_matmul, 2, 2},
       {"Gemm", convert_gemm, 2, 3},
-      {"Einsum", convert_einsum, 1, kAny},
+      {"Einsum", convert_einsum, 1, kAny, 12},
   };
   return kRows;
 }

@@ -168,7 +168,7 @@ std::span<const OpRow> normalization_rows() {
       {"BatchNormalization", convert_batch_norm, 5, 5},
       {"InstanceNormalization", convert_instance_norm, 3, 3},
       {"LayerNormalization", convert_layer_norm, 2, 3},
-      {"GroupNormalization", convert_group_norm, 3, 3},
+      {"GroupNormalization", convert_group_norm, 3, 3, 18},
       {"LRN", convert_lrn, 1, 1},
       {"LpNormalization", convert_lp_normalization, 1, 1},
   };

@@ -173,10 +173,10 @@ Exprs convert_conv_integer(NodeContext& context) { return {integer_convolution(c
 
 std::span<const OpRow> quantize_rows() {
   static constexpr OpRow kRows[] = {
-      {"QuantizeLinear", convert_quantize, 2, 3},
-      {"DequantizeLinear", convert_dequantize, 2, 3},
-      {"MatMulInteger", convert_matmul_integer, 2, 4},
-      {"ConvInteger", convert_conv_integer, 2, 4},
+      {"QuantizeLinear", convert_quantize, 2, 3, 10},
+      {"DequantizeLinear", convert_dequantize, 2, 3, 10},
+      {"MatMulInteger", convert_matmul_integer, 2, 4, 10},
+      {"ConvInteger", convert_conv_integer, 2, 4, 10},
   };
   return kRows;
 }

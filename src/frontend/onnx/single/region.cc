@@ -148,11 +148,11 @@ Exprs convert_non_max_suppression(NodeContext& context) {
 
 std::span<const OpRow> region_rows() {
   static constexpr OpRow kRows[] = {
-      {"GridSample", convert_grid_sample, 2, 2},
-      {"AffineGrid", convert_affine_grid, 2, 2},
-      {"RoiAlign", convert_roi_align, 3, 3},
+      {"GridSample", convert_grid_sample, 2, 2, 16},
+      {"AffineGrid", convert_affine_grid, 2, 2, 20},
+      {"RoiAlign", convert_roi_align, 3, 3, 10},
       {"MaxRoiPool", convert_max_roi_pool, 2, 2},
-      {"NonMaxSuppression", convert_non_max_suppression, 2, 5},
+      {"NonMaxSuppression", convert_non_max_suppression, 2, 5, 10},
   };
   return kRows;
 }

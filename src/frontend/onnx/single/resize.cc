@@ -229,7 +229,7 @@ Exprs convert_resize(NodeContext& context) {
 
 std::span<const OpRow> resize_rows() {
   static constexpr OpRow kRows[] = {
-      {"Resize", convert_resize, 1, 4},
+      {"Resize", convert_resize, 1, 4, 10},
       {"Upsample", convert_upsample, 1, 2},
   };
   return kRows;

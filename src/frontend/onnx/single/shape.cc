@@ -287,7 +287,7 @@ std::span<const OpRow> shape_rows() {
       {"Unsqueeze", convert_unsqueeze, 1, 2},
       {"Concat", convert_concat, 1, kAny},
       {"Split", convert_split, 1, 2},
-      {"Expand", convert_expand, 2, 2},
+      {"Expand", convert_expand, 2, 2, 8},
       {"Tile", convert_tile, 2, 2},
       {"Pad", convert_pad, 1, 4},
       {"Shape", convert_shape, 1, 1},

@@ -113,12 +113,12 @@ Exprs convert_unique(NodeContext& context) {
 
 std::span<const OpRow> sort_rows() {
   static constexpr OpRow kRows[] = {
-      {"CumSum", convert_cumsum, 2, 2},
+      {"CumSum", convert_cumsum, 2, 2, 11},
       {"TopK", convert_topk, 1, 2},
-      {"Unique", convert_unique, 1, 1},
-      {"Scatter", convert_scatter_elements, 3, 3},
-      {"ScatterElements", convert_scatter_elements, 3, 3},
-      {"ScatterND", convert_scatter_nd, 3, 3},
+      {"Unique", convert_unique, 1, 1, 11},
+      {"Scatter", convert_scatter_elements, 3, 3, 9},
+      {"ScatterElements", convert_scatter_elements, 3, 3, 11},
+      {"ScatterND", convert_scatter_nd, 3, 3, 11},
   };
   return kRows;
 }

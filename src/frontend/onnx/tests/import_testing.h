@@ -72,7 +72,8 @@ inline ImportedModel import_bytes(const std::string& bytes, const ImportOptions&
 inline ImportedModel import_graph(GraphWriter graph, int64_t opset = 13, const ImportOptions& options = {}) {
   return import_bytes(kit::encode_model(std::move(graph).finish(), {{"", opset}}), options);
 }
-// Returns the encoded FunctionProto that has the nodes of `body`; they import that opset of the default domain.
+// Returns the encoded FunctionProto that has the nodes of `body`; they import that opset of the default domain, or none
+// if it is 0.
 inline std::string encode_function(std::string_view domain, std::string_view name,
                                    const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
                                    GraphWriter body, int64_t opset = 13) {
@@ -93,7 +94,7 @@ inline std::string encode_function(std::string_view domain, std::string_view nam
   }
   std::string import;
   protozero::pbf_writer(import).add_int64(2, opset);
-  writer.add_message(9, import);
+  if (opset != 0) writer.add_message(9, import);
   writer.add_string(10, domain.data(), domain.size());
   return bytes;
 }
