@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 
+// numpy's own limit is 10,000. Only records, which are not read, have long headers.
+constexpr uint32_t kMostHeaderBytes = 65535;
+
 [[noreturn]] void fail(const std::string& source, std::string_view message) {
   throw_user_error("'{}' is not an array that can be read: {}", source, message);
 }
@@ -112,7 +115,7 @@ class HeaderParser {
 };
 
 // Parses "<f4" into kind and item size; returns true when the elements are big-endian.
-bool parse_descr(const std::string& descr, const std::string& source, NpyArray& array) {
+bool parse_descr(const std::string& descr, const std::string& source, NpyHeader& header) {
   constexpr std::string_view kKinds = "fiubcV";
   int64_t size = 0;
   bool is_valid = descr.size() >= 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos &&
@@ -125,15 +128,15 @@ bool parse_descr(const std::string& descr, const std::string& source, NpyArray& 
   if (!is_valid || std::find(std::begin(kSizes), std::end(kSizes), size) == std::end(kSizes)) {
     fail(source, fmt::format("its dtype is '{}'; plain numbers and bools can be read", descr));
   }
-  array.kind = descr[1];
-  array.item_bytes = size;
+  header.kind = descr[1];
+  header.item_bytes = size;
   return descr[0] == '>';
 }
 
-int64_t checked_size_bytes(const NpyArray& array, const std::string& source) {
-  if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) return 0;
-  int64_t size = array.item_bytes;
-  for (int64_t dim : array.shape) {
+int64_t checked_size_bytes(const NpyHeader& header, const std::string& source) {
+  if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) return 0;
+  int64_t size = header.item_bytes;
+  for (int64_t dim : header.shape) {
     if (size > std::numeric_limits<int64_t>::max() / dim) fail(source, "its shape is too large");
     size *= dim;
   }
@@ -184,36 +187,57 @@ void make_row_major(NpyArray& array) {
 
 }  // namespace
 
-NpyArray parse_npy(std::span<const std::byte> file, const std::string& source) {
-  std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+size_t npy_head_bytes(std::span<const std::byte> prefix, const std::string& source) {
+  const std::string_view text(reinterpret_cast<const char*>(prefix.data()), prefix.size());
   if (!text.starts_with(kMagic)) fail(source, "it does not begin as a .npy file does");
   if (text.size() < 10) fail(source, "it is truncated");
-  int version = text[6];
+  const int version = text[6];
   if (version < 1 || version > 3) fail(source, fmt::format("its format version is {}", version));
-  size_t length_bytes = version == 1 ? 2 : 4;
+  const size_t length_bytes = version == 1 ? 2 : 4;
   if (text.size() < 8 + length_bytes) fail(source, "it is truncated");
-  uint32_t header_length = 0;
-  std::memcpy(&header_length, text.data() + 8, length_bytes);
-  text.remove_prefix(8 + length_bytes);
-  if (header_length > text.size()) fail(source, "it is truncated");
-  HeaderParser::Header header = HeaderParser(text.substr(0, header_length), source).parse();
-  NpyArray array;
-  array.shape = header.shape;
-  bool is_big_endian = parse_descr(header.descr, source, array);
-  int64_t wanted = checked_size_bytes(array, source);
-  std::span<const std::byte> data = file.subspan(8 + length_bytes + header_length);
-  if (std::ssize(data) < wanted) {
-    fail(source, fmt::format("it has {} bytes of data where its shape asks for {}", data.size(), wanted));
-  }
-  array.bytes.assign(data.begin(), data.begin() + wanted);
+  uint32_t length = 0;
+  std::memcpy(&length, text.data() + 8, length_bytes);
+  if (length > kMostHeaderBytes)
+    fail(source, fmt::format("its header has {} bytes; at most {} are read", length, kMostHeaderBytes));
+  return 8 + length_bytes + length;
+}
+
+NpyHeader parse_npy_header(std::span<const std::byte> head, const std::string& source) {
+  const size_t head_bytes = npy_head_bytes(head, source);
+  if (head_bytes > head.size()) fail(source, "it is truncated");
+  const size_t begin = head[6] == std::byte{1} ? 10 : 12;
+  const std::string_view text(reinterpret_cast<const char*>(head.data()) + begin, head_bytes - begin);
+  HeaderParser::Header parsed = HeaderParser(text, source).parse();
+  NpyHeader header{.shape = std::move(parsed.shape), .is_fortran = parsed.is_fortran, .head_bytes = head_bytes};
+  header.is_big_endian = parse_descr(parsed.descr, source, header);
+  header.data_bytes = checked_size_bytes(header, source);
+  return header;
+}
+
+NpyArray make_npy(const NpyHeader& header, std::vector<std::byte> elements, const std::string& source) {
+  NpyArray array{header.kind, header.item_bytes, header.shape, std::move(elements)};
   if (array.kind == 'b') check_bools(array, source);
-  if (is_big_endian) swap_bytes(array);
+  if (header.is_big_endian) swap_bytes(array);
   if (header.is_fortran && array.shape.size() > 1) make_row_major(array);
   return array;
 }
 
-NpyArray read_npy(const std::filesystem::path& path) {
-  return parse_npy(MappedFile::open(path.string(), "array file")->bytes(), path.string());
+NpyArray parse_npy(std::span<const std::byte> file, const std::string& source, const AdmitArray& admit) {
+  const NpyHeader header = parse_npy_header(file, source);
+  const std::span<const std::byte> data = file.subspan(header.head_bytes);
+  if (std::ssize(data) < header.data_bytes) {
+    fail(source, fmt::format("it has {} bytes of data where its shape asks for {}", data.size(), header.data_bytes));
+  }
+  if (admit) admit(header);
+  return make_npy(header, {data.begin(), data.begin() + header.data_bytes}, source);
+}
+
+NpyArray read_npy(const std::filesystem::path& path, const AdmitArray& admit) {
+  return parse_npy(MappedFile::open(path.string(), "array file")->bytes(), path.string(), admit);
+}
+
+NpyHeader read_npy_header(const std::filesystem::path& path) {
+  return parse_npy_header(MappedFile::open(path.string(), "array file")->bytes(), path.string());
 }
 
 std::vector<std::byte> encode_npy(const NpyArray& array) {

@@ -53,6 +53,25 @@ TEST(Npy, WritesWhatNumpyWrites) {
   EXPECT_NE(text.find("'shape': (), }"), std::string_view::npos);
 }
 
+// The second bool is wrong, which only a reader of the elements sees.
+TEST(Npy, IsAdmittedBeforeItsElementsAreRead) {
+  const std::vector<std::byte> file = file_with("{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", "\1\7");
+  const auto refuse = [](const NpyHeader& header) {
+    throw_user_error("{} bytes of {}", header.data_bytes, header.kind);
+  };
+  EXPECT_EQ(kit::user_error_of([&] { parse_npy(file, "a.npy", refuse); }), "2 bytes of b");
+  EXPECT_NE(error_of(file).find("it has a bool of 7"), std::string::npos);
+}
+
+TEST(Npy, LongHeadersAreRefused) {
+  const auto of_length = [](std::string_view length) {
+    return bytes_of(std::string("\x93NUMPY\x02\x00", 8) + std::string(length));
+  };
+  EXPECT_NE(error_of(of_length({"\xff\xff\x00\x00", 4})).find("it is truncated"), std::string::npos);
+  EXPECT_NE(error_of(of_length({"\x00\x00\x01\x00", 4})).find("its header has 65536 bytes; at most 65535 are read"),
+            std::string::npos);
+}
+
 TEST(Npy, ReadsColumnMajor) {
   // numpy.asfortranarray([[1, 2, 3], [4, 5, 6]]): columns one after another.
   NpyArray array =

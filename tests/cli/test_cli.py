@@ -822,7 +822,7 @@ class RunErrorTest(CliTest):
         self.fails(USER, "100 bytes of data where its shape asks for 256", *given("x=short.npy"))
         self.fails(USER, "dtype is '<U4'", *given("x=words.npy"))
         self.fails(USER, "not begin as a .npy", *given("x=text.npy"))
-        self.fails(USER, "a bool of 2, neither 0 nor 1", *given("x=bool.npy"))
+        self.fails(USER, "input 'x' must be float32 1x1x8x8, the file has bool 2: ", *given("x=bool.npy"))
         self.fails(USER, "'/dev/zero' is not a regular file", *given("x=/dev/zero"))
         self.fails(USER, "'folder.relay' is a directory", *given("x=folder.relay"))
         self.fails(USAGE, "given twice", *given("x=x.npy", "x=x.npy"))

@@ -96,6 +96,40 @@ class InputsTest(CliTest):
         (self.folder / "good.npz").write_bytes(good)
         self.fails(USAGE, "--input: 'x' is given twice", "run", "one.so", "-i", "good.npz", "-i", "x=image.npy")
 
+    def test_arrays_are_refused_before_their_elements_are_read(self) -> None:
+        """The elements of these members are damaged: an error that names the shape comes from their head alone."""
+        large = npy("<f4", (64, 64, 64), bytes(4 * 64**3))
+        bomb = bytearray(archive(("x.npy", large)))
+        bomb[bomb.index(large) + 5000] ^= 1
+        (self.folder / "bomb.npz").write_bytes(bomb)
+        for verb, model in (("run", "one.so"), ("bench", "one.so"), ("profile", "one.so")):
+            for words in (("--input", "bomb.npz"), ("--input", "x=bomb.npz")):
+                self.fails(
+                    USER, r"input 'x' must be float32 1x1x8x8, the file has float32 64x64x64", verb, model, *words
+                )
+        doubles = bytearray(archive(("x.npy", npy("<f8", (1, 1, 8, 8), bytes(512)))))
+        doubles[doubles.index(bytes(512)) + 40] ^= 1
+        (self.folder / "doubles.npz").write_bytes(doubles)
+        self.fails(USER, r"the file has float64 1x1x8x8: convert it", "run", "one.so", "-i", "doubles.npz")
+        (self.folder / "large.npy").write_bytes(large)
+        self.fails(USER, "the file has float32 64x64x64", "run", "one.so", "--input", "x=large.npy")
+        # NAME=FILE.npz reads only that array.
+        other = npy("<f4", (64,), bytes(256))
+        two = bytearray(archive(("x.npy", self.array), ("other.npy", other)))
+        two[two.index(other) + 200] ^= 1
+        (self.folder / "two.npz").write_bytes(two)
+        self.assertEqual(self.outputs("one.so", "-i", "x=two.npz"), self.outputs("one.so", "-i", "x=image.npy"))
+
+    def test_members_of_another_size_than_their_arrays(self) -> None:
+        for name, data, count in (("longer", self.array + bytes(4), 388), ("shorter", self.array[:-4], 380)):
+            pattern = f"its member 'x.npy' has {count} bytes where the head of its array asks for 384"
+            for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                (self.folder / f"{name}.npz").write_bytes(archive(("x.npy", data), compression=compression))
+                self.fails(USER, pattern, "run", "one.so", "--input", f"{name}.npz")
+        head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 20) + b"{" + b" " * (1 << 20)
+        (self.folder / "head.npz").write_bytes(archive(("x.npy", head)))
+        self.fails(USER, "its header has 1048576 bytes; at most 65535 are read", "run", "one.so", "-i", "head.npz")
+
     def test_wrong_raw_elements(self) -> None:
         (self.folder / "short.raw").write_bytes(self.image[:-4])
         self.fails(USER, r"'short.raw' has 252 bytes, but input 'x' \(float32 1x1x8x8\) has 256", "run", "one.so",
@@ -105,6 +139,9 @@ class InputsTest(CliTest):
         (self.folder / "two.bin").write_bytes(b"\x00\x02")
         self.fails(USER, "'two.bin' has a bool that is neither 0 nor 1, for input 'b'", "run", "integers.so",
                    "--input", "b=two.bin", "--random")  # fmt: skip
+        (self.folder / "two.npy").write_bytes(npy("|b1", (2,), b"\x01\x02"))
+        self.fails(USER, "'two.npy' is not an array that can be read: it has a bool of 2, neither 0 nor 1", "run",
+                   "integers.so", "--input", "b=two.npy", "--random")  # fmt: skip
         self.fails(USER, "'short.raw' has 252 bytes", "verify", DIGITS, *ONE, "--input", "x=short.raw")
         (self.folder / "whole.raw").write_bytes(bytes(256))
         self.call("verify", DIGITS, *ONE, "--input", "x=whole.raw", check=True)

@@ -30,12 +30,13 @@ artifact::TensorSpec type_of_file(const std::string& name, const std::vector<std
   std::copy_if(files.begin(), files.end(), std::back_inserter(own), [&](const std::string& text) {
     return text.starts_with(name + "=") || text.find('=') == std::string::npos;
   });
-  const std::map<std::string, NDArray> tensors = read_named(own);
-  const auto found = tensors.find(name);
-  if (found == tensors.end())
+  const std::map<std::string, artifact::TensorSpec> specs = specs_in_files(own);
+  const auto found = specs.find(name);
+  if (found == specs.end()) {
+    static_cast<void>(read_named(own));  // refuses files that do not say a shape
     throw_user_error("the input '{}' takes any value, so it is given: --input {}=FILE", name, name);
-  const Shape& shape = found->second.shape();
-  return {.name = name, .dtype = found->second.dtype(), .shape = {shape.begin(), shape.end()}};
+  }
+  return {.name = name, .dtype = found->second.dtype, .shape = found->second.shape};
 }
 
 double seconds_of(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }

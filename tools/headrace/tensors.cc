@@ -19,7 +19,8 @@ namespace headrace::tools {
 
 namespace {
 
-DataType dtype_of(const NpyArray& array, const std::string& path) {
+// `array` is an NpyArray or an NpyHeader.
+DataType dtype_of(const auto& array, const std::string& path) {
   const int bits = static_cast<int>(array.item_bytes) * 8;
   switch (array.kind) {
     case 'f':
@@ -139,14 +140,27 @@ bool is_archive(const std::string& text) { return text.ends_with(".npz") && text
 
 bool is_raw(const std::string& file) { return file.ends_with(".raw") || file.ends_with(".bin"); }
 
-// Reads the array of that name, or the only one.
-NDArray read_from_archive(const std::string& name, const std::string& file) {
-  auto arrays = read_npz(file);
-  const auto is_it = [&](const auto& one) { return one.first == name; };
-  auto it = std::find_if(arrays.begin(), arrays.end(), is_it);
-  if (it == arrays.end() && arrays.size() == 1) it = arrays.begin();
-  if (it == arrays.end()) throw_user_error("'{}' has several arrays, and none is named '{}'", file, shown(name));
-  return to_tensor(std::move(it->second), file);
+artifact::TensorSpec spec_of(const std::string& name, const NpyHeader& header, const std::string& file) {
+  return {.name = name, .dtype = dtype_of(header, file), .shape = header.shape};
+}
+
+// Returns the types of all arrays of an archive, in its order, without reading their elements.
+std::vector<artifact::TensorSpec> specs_in_archive(const std::string& file) {
+  std::vector<artifact::TensorSpec> specs;
+  read_npz(file, [&](const std::string& name, const NpyHeader& header) {
+    specs.push_back(spec_of(name, header, file));
+    return false;
+  });
+  return specs;
+}
+
+// Returns the array of that name, or the only one.
+artifact::TensorSpec find_in_archive(const std::string& name, const std::string& file) {
+  const std::vector<artifact::TensorSpec> specs = specs_in_archive(file);
+  const auto it = std::ranges::find(specs, name, &artifact::TensorSpec::name);
+  if (it != specs.end()) return *it;
+  if (specs.size() != 1) throw_user_error("'{}' has several arrays, and none is named '{}'", file, shown(name));
+  return specs[0];
 }
 
 // Returns the dtype as Python writes it.
@@ -154,12 +168,40 @@ std::string numpy_name(DataType dtype) {
   return dtype.is_narrow() ? fmt::format("ml_dtypes.{}", dtype) : fmt::format("'{}'", dtype);
 }
 
+bool is_byte(DataType dtype) { return dtype == DataType::uint(8) || dtype == DataType::int_(8); }
+
 // Returns a tensor of bytes as one of the narrow dtype that the program takes; others as they are. A .npy file does not
 // say which narrow dtype its bytes have.
 NDArray with_dtype_of(const artifact::TensorSpec& spec, const NDArray& given) {
-  const DataType dtype = given.dtype();
-  if (!spec.dtype.is_narrow() || (dtype != DataType::uint(8) && dtype != DataType::int_(8))) return given;
+  if (!spec.dtype.is_narrow() || !is_byte(given.dtype())) return given;
   return NDArray::view(given.data<void>(), given.shape(), spec.dtype, [given] {});
+}
+
+// Throws UserError unless a tensor may be the input. The bytes of a file may be those of a narrow dtype.
+void check_fits(const artifact::TensorSpec& spec, const artifact::TensorSpec& found) {
+  const bool has_shape = found.shape == spec.shape;
+  const bool is_narrow = spec.dtype.is_narrow() && is_byte(found.dtype);
+  if (has_shape && (is_narrow || found.dtype == spec.dtype)) return;
+  throw_user_error("input '{}' must be {}, the file has {}: {}", shown(spec.name), describe(spec), describe(found),
+                   !has_shape ? "give another, or compile the model for this shape"
+                              : fmt::format("convert it, in numpy by x.astype({})", numpy_name(spec.dtype)));
+}
+
+// Throws UserError if the array of a file cannot be the input of that name, before its elements are read. in_order
+// reports an unknown name.
+void check_header(const std::string& name, const NpyHeader& header, const std::string& file, const NamedFiles& files) {
+  if (files.specs == nullptr) return;
+  const auto spec = std::ranges::find(*files.specs, name, &artifact::TensorSpec::name);
+  if (spec != files.specs->end()) check_fits(*spec, spec_of(name, header, file));
+}
+
+NDArray read_from_archive(const std::string& name, const std::string& file, const NamedFiles& files) {
+  const std::string member = find_in_archive(name, file).name;
+  auto arrays = read_npz(file, [&](const std::string& one, const NpyHeader& header) {
+    if (one == member) check_header(name, header, file, files);
+    return one == member;
+  });
+  return to_tensor(std::move(arrays.at(0).second), file);
 }
 
 // Throws UserError if an archive holds an array that is not an input.
@@ -179,11 +221,14 @@ bool is_other_image(const std::string& file) {
 }
 
 NDArray read_input(const std::string& name, const std::string& file, const NamedFiles& files) {
-  if (file.ends_with(".npz")) return read_from_archive(name, file);
+  if (file.ends_with(".npz")) return read_from_archive(name, file, files);
   const bool is_picture = is_image(file) && (files.images != nullptr || files.specs == nullptr);
   if (is_other_image(file))
     throw_user_error("'{}': of images, only PNG and JPEG are read (.png, .jpg, .jpeg); convert it", file);
-  if (!is_raw(file) && !is_picture) return read_tensor(file);
+  if (!is_raw(file) && !is_picture) {
+    const AdmitArray admit = [&](const NpyHeader& header) { check_header(name, header, file, files); };
+    return to_tensor(read_npy(file, admit), file);
+  }
   if (files.specs == nullptr)
     throw_user_error("'{}' does not hold a tensor with its shape, which {} needs; give '{}' as a .npy file", file,
                      files.option, shown(name));
@@ -239,16 +284,35 @@ std::map<std::string, NDArray> read_named(const std::vector<std::string>& assign
   };
   for (const std::string& text : assignments) {
     if (is_archive(text)) {
-      for (auto& [name, array] : read_npz(text)) {
+      auto arrays = read_npz(text, [&](const std::string& name, const NpyHeader& header) {
         if (files.specs != nullptr) check_is_input(name, text, *files.specs);
-        add(name, to_tensor(std::move(array), text));
-      }
+        check_header(name, header, text, files);
+        return true;
+      });
+      for (auto& [name, array] : arrays) add(name, to_tensor(std::move(array), text));
       continue;
     }
     const auto [name, file] = split_named(option, text);
     add(name, read_input(name, file, files));
   }
   return given;
+}
+
+std::map<std::string, artifact::TensorSpec> specs_in_files(const std::vector<std::string>& assignments) {
+  std::map<std::string, artifact::TensorSpec> specs;
+  for (const std::string& text : assignments) {
+    if (is_archive(text)) {
+      for (const artifact::TensorSpec& spec : specs_in_archive(text)) specs.emplace(spec.name, spec);
+      continue;
+    }
+    const auto [name, file] = split_named("--input", text);
+    if (file.ends_with(".npz")) {
+      specs.emplace(name, find_in_archive(name, file));
+    } else if (!is_raw(file) && !is_image(file) && !is_other_image(file)) {
+      specs.emplace(name, spec_of(name, read_npy_header(file), file));
+    }
+  }
+  return specs;
 }
 
 std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments) {
@@ -274,14 +338,10 @@ std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
     if (it == given.end())
       throw_user_error("input '{}' ({}) is missing: give it as --input {}=FILE.npy", shown(spec.name), describe(spec),
                        shown(spec.name));
-    const NDArray found = with_dtype_of(spec, it->second);
-    const bool has_shape = std::ranges::equal(found.shape(), spec.shape);
-    if (found.dtype() != spec.dtype || !has_shape) {
-      throw_user_error("input '{}' must be {}, the file has {}: {}", shown(spec.name), describe(spec), describe(found),
-                       !has_shape ? "give another, or compile the model for this shape"
-                                  : fmt::format("convert it, in numpy by x.astype({})", numpy_name(spec.dtype)));
-    }
-    inputs.push_back(found);
+    const NDArray& found = it->second;
+    check_fits(spec,
+               {.name = spec.name, .dtype = found.dtype(), .shape = {found.shape().begin(), found.shape().end()}});
+    inputs.push_back(with_dtype_of(spec, found));
   }
   return inputs;
 }

@@ -34,8 +34,12 @@ struct NamedFiles {
   std::string option = "--input";
 };
 // Reads the files of options such as --input: "x=image.npy", or all arrays of "inputs.npz". Returns the tensors by
-// input name. Throws UsageError for an input that is given twice, UserError for a file that does not fit.
+// input name. Throws UsageError for an input that is given twice, UserError for a file that does not fit; with `specs`
+// before its elements are read, which may take far more memory than the file.
 std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments, const NamedFiles& files = {});
+// Returns the types of the tensors that such options give, by input name, without reading their elements. Leaves out
+// images and files of elements alone, which do not say their shape. Throws as read_named for files that cannot be read.
+std::map<std::string, artifact::TensorSpec> specs_in_files(const std::vector<std::string>& assignments);
 // Returns the file names in such options.
 std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments);
 
