@@ -243,11 +243,12 @@ def key_of(
         contents = [cache.digests(path, _core.model_files), *_digests_of(cache, files)]
         if sum(size for own in contents for size, _ in own) > _MOST_BYTES_OF_A_MODEL:
             return None
-        if path.endswith(".relay"):
+        is_relay = _core.is_relay_file(path)
+        if is_relay:
             text = Path(path).read_bytes()
             if b"import" in text or b"Compiler" in text:
                 return None
-        digest = _begun([contents, path.endswith(".relay")], files, options)
+        digest = _begun([contents, is_relay], files, options)
     except (OSError, UserError):
         return None
     for name in sorted(bound):

@@ -36,7 +36,7 @@ class ModelSource:
         elif isinstance(model, (str, PathLike)):
             self.path = self.name = _arguments.path(model, what)
             if not self.path:
-                raise UserError(f"{what}: the path is empty; name a file that ends in .onnx or .relay")
+                raise UserError(f"{what}: the path is empty; name the file of an ONNX model or of Relay text")
         else:
             instead = "; IRModule.from_expr makes a module of it" if _arguments.kind(model) == "Function" else ""
             raise UserError(

@@ -278,7 +278,7 @@ class InferenceSession:
 
     def _read_header(self) -> _core.OnnxHeader:
         if self._header is None:
-            is_relay = not self._source.is_in_memory and self._source.path.endswith(".relay")
+            is_relay = not self._source.is_in_memory and _core.is_relay_file(self._source.path)
             with self._source.named():
                 self._header = _core.OnnxHeader() if is_relay else _core.read_onnx_header(self._source.path)
         return self._header

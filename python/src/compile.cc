@@ -109,6 +109,11 @@ void bind_ports(nb::module_& m) {
         return std::pair(ports.inputs, ports.outputs);
       },
       nb::arg("path"), nb::arg("weights") = "", "The inputs and the outputs that a model file declares.");
+  m.def(
+      "is_relay_file",
+      [](const std::string& path) { return driver::find_model_format(path) == driver::ModelFormat::relay; },
+      nb::arg("path"),
+      "Whether a model file is Relay text, by its name, or by its content where the name does not tell.");
   m.def("model_files", &driver::model_files, nb::arg("path"),
         "The file of a model, and those with its data beside it.");
 }

@@ -68,7 +68,7 @@ def test_other_types(model):
         (b"", "model: got bytes without content, which is not an ONNX model; give the bytes of an .onnx file"),
         (bytearray(), "model: got bytearray without content"),
         (memoryview(b""), "model: got memoryview without content"),
-        ("", "model: the path is empty; name a file that ends in .onnx or .relay"),
+        ("", "model: the path is empty; name the file of an ONNX model or of Relay text"),
     ],
 )
 def test_bytes_and_paths_that_are_no_model(model, says):

@@ -224,3 +224,12 @@ def test_external_data_that_changes(tmp_path):
     (tmp_path / "w.bin").write_bytes(np.array([5, 7], np.float32).tobytes())
     with pytest.raises(hr.UserError, match=r"w\.bin' was written to after this session was made"):
         session.run(None, {"x": np.ones((2, 2), np.float32)})
+
+
+def test_a_session_of_a_file_without_an_ending(tmp_path):
+    (tmp_path / "digits").write_bytes(DIGITS.read_bytes())
+    (tmp_path / "program").write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }\n')
+    assert hr.InferenceSession(tmp_path / "digits").get_modelmeta().graph_name != ""
+    session = hr.InferenceSession(tmp_path / "program")
+    assert session.get_modelmeta().graph_name == ""
+    np.testing.assert_array_equal(session.run(None, {"x": np.float32([-1, 2])})[0], [0, 2])

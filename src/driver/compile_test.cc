@@ -704,9 +704,29 @@ TEST(LoadModel, SaysWhatIsWrongWithFiles) {
   std::filesystem::create_directories(folder);
   EXPECT_NE(error(folder).find("the program '" + folder + "' is a directory"), std::string::npos);
   std::filesystem::remove(folder);
-  EXPECT_NE(error("model.pb").find("neither .onnx nor .relay"), std::string::npos);
+  EXPECT_NE(error("/nowhere/model.pb").find("'/nowhere/model.pb': No such file"), std::string::npos);
   EXPECT_NE(error(kModels + "digits.onnx").find("x[0] (n)"), std::string::npos);
   EXPECT_NE(error(kModels + "digits.onnx", {.shapes = {{"y", {1}}}, .bound = {}}).find("'y'"), std::string::npos);
+}
+
+// Names that do not say what a file is: its content does.
+TEST(LoadModel, TheContentDecidesWhereTheNameDoesNot) {
+  const std::string path = testing::TempDir() + "headrace_model_without_ending";
+  const auto error = [&](const std::string& content) {
+    std::ofstream(path, std::ios::binary) << content;
+    return kit::user_error_of([&] { load_model(path); });
+  };
+  const std::string relay = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }\n";
+  EXPECT_EQ(error(relay), "");
+  EXPECT_EQ(error("\n// a comment\n/* and\n another */ " + relay), "");
+  std::ifstream digits(kModels + "digits.onnx", std::ios::binary);
+  EXPECT_NE(error({std::istreambuf_iterator<char>(digits), {}}).find("x[0] (n)"), std::string::npos);
+  EXPECT_NE(error("").find("is empty, not an ONNX model"), std::string::npos);
+  EXPECT_NE(error("def @main() { 1 }").find("it begins neither as an ONNX model nor as Relay text"), std::string::npos);
+  EXPECT_NE(error("// no more").find("it begins neither as"), std::string::npos);
+  EXPECT_NE(error("\x08garbage").find("headrace_model_without_ending"), std::string::npos);
+  EXPECT_NE(error("\x7f\x45LF").find("is a compiled artifact"), std::string::npos);
+  std::filesystem::remove(path);
 }
 
 TEST(LoadModel, DigitsAgreeWithTheInterpreter) {

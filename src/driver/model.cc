@@ -1,6 +1,8 @@
 #include "driver/model.h"
 
 #include <filesystem>
+#include <fstream>
+#include <optional>
 
 #include "base/read_text.h"
 #include "driver/register_all.h"
@@ -175,17 +177,62 @@ void check_names(const std::vector<std::string>& names) {
   }
 }
 
-std::string extension_of(const std::string& path) {
-  if (is_descriptor(path)) return ".onnx";
-  const std::string extension = std::filesystem::path(path).extension();
-  if (extension == ".relay" || extension == ".onnx") return extension;
-  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
-    throw_user_error("'{}' is a folder, not a model", path);
-  if (extension == ".so") throw_user_error("'{}' is a compiled artifact; give the model that it was made from", path);
-  throw_user_error("'{}' is not a model that can be read: its name ends in neither .onnx nor .relay", path);
+// Returns the first bytes of a file, enough for the comments at the beginning of a text; none if it is not a regular
+// file that can be read, which the readers of models report.
+std::string begin_of(const std::string& path) {
+  constexpr size_t kLooked = size_t{1} << 16;
+  std::string begin;
+  if (std::error_code ignored; !std::filesystem::is_regular_file(path, ignored)) return begin;
+  begin.resize(kLooked);
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), std::ssize(begin));
+  begin.resize(static_cast<size_t>(std::max<std::streamsize>(file.gcount(), 0)));
+  return begin;
+}
+
+// Returns the text after spaces and comments.
+std::string_view after_comments(std::string_view text) {
+  while (true) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
+    const std::string_view end = text.starts_with("//") ? "\n" : text.starts_with("/*") ? "*/" : "";
+    if (end.empty()) return text;
+    const size_t found = text.find(end, 2);
+    if (found == std::string_view::npos) return {};
+    text.remove_prefix(found + end.size());
+  }
+}
+
+// Returns whether a message of protobuf that begins so may be an onnx.ModelProto: whether the tag is one of its fields.
+bool may_be_onnx(std::string_view begin) {
+  constexpr std::string_view kTags = "\x08\x12\x1a\x22\x28\x32\x3a\x42\x72\xa2\xca";
+  return !begin.empty() && kTags.find(begin[0]) != std::string_view::npos;
 }
 
 }  // namespace
+
+bool is_elf_file(const std::string& path) { return begin_of(path).starts_with("\x7f\x45LF"); }
+
+std::optional<ModelFormat> find_model_format(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension();
+  if (extension == ".relay") return ModelFormat::relay;
+  if (extension == ".onnx" || is_descriptor(path)) return ModelFormat::onnx;
+  const std::string begin = begin_of(path);
+  if (after_comments(begin).starts_with("#[")) return ModelFormat::relay;
+  return may_be_onnx(begin) ? std::optional(ModelFormat::onnx) : std::nullopt;
+}
+
+ModelFormat model_format(const std::string& path) {
+  if (const auto found = find_model_format(path)) return *found;
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
+    throw_user_error("'{}' is a folder, not a model", path);
+  if (std::filesystem::path(path).extension() == ".so" || is_elf_file(path))
+    throw_user_error("'{}' is a compiled artifact; give the model that it was made from", path);
+  if (begin_of(path).empty()) return ModelFormat::onnx;
+  throw_user_error(
+      "'{}' is not a model that can be read: its name ends in neither .onnx nor .relay, and it begins neither as an "
+      "ONNX model nor as Relay text does, with #[version = \"0.0.5\"]",
+      path);
+}
 
 bool ModelPort::is_fixed() const {
   return has_shape && std::all_of(shape.begin(), shape.end(), [](const ModelDim& dim) { return dim.value >= 0; });
@@ -216,14 +263,14 @@ std::string sizes_as_arguments(const OpenSizes& sizes) {
 
 ModelPorts read_ports(const std::string& path, const std::string& weights) {
   register_all();
-  if (extension_of(path) == ".relay") return ports_of(load_relay(path, {.weights = weights}));
+  if (model_format(path) == ModelFormat::relay) return ports_of(load_relay(path, {.weights = weights}));
   check_no_weights(path, weights);
   return ports_of(read_onnx(path).graph);
 }
 
 std::vector<std::string> model_files(const std::string& path) {
   std::vector<std::string> files{path};
-  if (extension_of(path) == ".relay") return files;
+  if (model_format(path) == ModelFormat::relay) return files;
   const onnx::Model model = read_onnx(path);
   for (const std::string& location : onnx::external_locations(model))
     files.push_back((std::filesystem::path(model.directory) / location).string());
@@ -232,7 +279,7 @@ std::vector<std::string> model_files(const std::string& path) {
 
 Model load_model(const std::string& path, const LoadOptions& options) {
   register_all();
-  Model model = extension_of(path) == ".relay" ? load_relay(path, options) : load_onnx(path, options);
+  Model model = model_format(path) == ModelFormat::relay ? load_relay(path, options) : load_onnx(path, options);
   model.files.push_back(path);
   if (!options.weights.empty()) model.files.push_back(options.weights);
   return model;

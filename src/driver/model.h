@@ -48,9 +48,19 @@ struct LoadOptions {
   std::string (*show_sizes)(const OpenSizes&) = &sizes_as_flags;  // formats sizes in messages
 };
 
-// Reads a model file: ONNX, or relay's text form (.relay). The path "/proc/self/fd/N" of an open descriptor names an
-// ONNX model without external data. Throws UserError for a missing file, an unknown format, a malformed or unsupported
-// model, and an option for an input that the model does not have.
+enum class ModelFormat : uint8_t { onnx, relay };  // relay: its text form
+// Returns the format of a model file: by its name if that ends in .onnx or .relay, else by how the file begins; nullopt
+// if that is as neither does.
+std::optional<ModelFormat> find_model_format(const std::string& path);
+// Throws UserError for a folder, for an artifact, and for a file that begins as neither does. A file that is empty or
+// cannot be read counts as ONNX, whose reader reports it.
+ModelFormat model_format(const std::string& path);
+// Returns whether a file begins as an ELF file, as artifacts do.
+bool is_elf_file(const std::string& path);
+
+// Reads a model file: ONNX, or relay's text form (model_format). The path "/proc/self/fd/N" of an open descriptor names
+// an ONNX model without external data. Throws UserError for a missing file, an unknown format, a malformed or
+// unsupported model, and an option for an input that the model does not have.
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
 // The inputs and outputs that a model file declares, before any shape is fixed.

@@ -655,6 +655,34 @@ class RunsTest(CliTest):
         self.assertEqual(self.call("compile", DIGITS, "-o", "quiet.so", *ONE).stderr, "")
 
 
+class ModelNamesTest(CliTest):
+    """Models and artifacts whose names do not say what they are: their content does."""
+
+    def test_models(self) -> None:
+        for name in ("model", "model.pb", "model.onnx.bin"):
+            (self.folder / name).write_bytes(DIGITS.read_bytes())
+            self.call("compile", name, "-o", "named.so", *ONE, check=True)
+            self.call("verify", name, "--input", "x=x.npy", check=True)
+            self.assertIn("x: float32", self.call("inspect", name, check=True).stdout)
+            for verb in ("run", "pipeline run"):
+                self.fails(USER, f"'{name}' is a model", *verb.split(), name)
+        text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }\n'
+        (self.folder / "program.txt").write_text(text, encoding="utf-8")
+        self.call("verify", "program.txt", check=True)
+        self.fails(USER, "is relay text", "verify", "program.txt", *ONE)
+        self.fails(USER, "'program.txt' is not an ONNX model, which onnxruntime needs", "verify", "program.txt",
+                   "--against", "onnxruntime")  # fmt: skip
+
+    def test_other_files(self) -> None:
+        (self.folder / "named").write_bytes((self.folder / "one.so").read_bytes())
+        self.call("bench", "named", "--rounds", "1", check=True)
+        self.fails(USER, "'named' is compiled already: --shape is for models", "bench", "named", *ONE)
+        self.fails(USER, "'named' is a compiled artifact", "compile", "named", "-o", "never.so")
+        self.fails(USER, "'x.npy' is not a model .*begins neither as an ONNX model nor as Relay text", "compile",
+                   "x.npy", "-o", "never.so")  # fmt: skip
+        self.fails(USER, "'no': No such file", "verify", "no")
+
+
 class ModelErrorTest(CliTest):
     def test_files(self) -> None:
         out = ("-o", "never.so")

@@ -337,7 +337,7 @@ int inspect_model(const InspectState& state, const Common& common) {
 }
 
 int inspect(const InspectState& state, const Common& common) {
-  if (state.path.ends_with(".onnx")) return inspect_model(state, common);
+  if (driver::find_model_format(state.path) == driver::ModelFormat::onnx) return inspect_model(state, common);
   refuse_model(state.path);
   if (!state.times.empty() && state.page.empty() && !common.json)
     throw UsageError("--times: only --html and --json show times; add one of them");

@@ -13,6 +13,7 @@
 #include "object/array.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/python_program.h"
+#include "tools/headrace/session.h"
 #include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
@@ -33,7 +34,7 @@ Peer::Peer(const std::string& name, const std::string& model, const std::map<std
 Peer::Peer(const std::string& name) : name_(name) { start({python_program(), "-m", "headrace.peer", name, "--check"}); }
 
 void Peer::require(const std::string& name, const std::string& model) {
-  if (!model.ends_with(".onnx"))
+  if (!is_onnx(model))
     throw_user_error("'{}' is not an ONNX model, which {} needs: name one of the same network with --against-model",
                      model, name);
   Peer(name).read_version();

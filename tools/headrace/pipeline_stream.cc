@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "devices/place_stages.h"
+#include "driver/model.h"
 #include "driver/output_file.h"
 #include "executors/pipeline/isolation/program_stage.h"
 #include "load/pipeline_file.h"
@@ -89,7 +90,7 @@ void StreamOptions::add_to(CLI::App& verb) {
 }
 
 void refuse_model_for_stream(const std::string& path) {
-  if (path.ends_with(".onnx") || path.ends_with(".relay"))
+  if (driver::find_model_format(path))
     throw_user_error("'{}' is a model, which headrace pipeline split makes a pipeline of", path);
 }
 

@@ -7,8 +7,7 @@
 namespace headrace::tools {
 
 void refuse_model(const std::string& path) {
-  const std::string extension = std::filesystem::path(path).extension();
-  if (extension == ".onnx" || extension == ".relay")
+  if (driver::find_model_format(path))
     throw_user_error("'{}' is a model; compile it first: headrace compile {} -o model.so", path, path);
 }
 
@@ -19,7 +18,12 @@ std::shared_ptr<const load::Artifact> open_artifact(const std::string& path) {
 
 bool is_artifact(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
-  return name.ends_with(".so") || name.find(".so.") != std::string::npos;
+  if (name.ends_with(".so") || name.find(".so.") != std::string::npos) return true;
+  return !name.ends_with(".onnx") && !name.ends_with(".relay") && driver::is_elf_file(path);
+}
+
+bool is_onnx(const std::string& path) {
+  return !is_artifact(path) && driver::model_format(path) == driver::ModelFormat::onnx;
 }
 
 void add_artifact(FileUses& uses, const std::string& path, const artifact::Manifest& manifest) {

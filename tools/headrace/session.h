@@ -12,8 +12,10 @@ void refuse_model(const std::string& path);
 // Opens an artifact. Throws refusals as errors (Expected::value_or_throw).
 std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
 
-// Returns whether a path names an artifact (model.so, model.so.1), not a model.
+// Returns whether a path names an artifact (model.so, model.so.1, or another ELF file), not a model.
 bool is_artifact(const std::string& path);
+// Returns whether a path names an ONNX model. Throws as driver::model_format.
+bool is_onnx(const std::string& path);
 
 // Adds the files of an opened artifact: `path` and its side file of weights, if it has one.
 void add_artifact(FileUses& uses, const std::string& path, const artifact::Manifest& manifest);

@@ -79,7 +79,7 @@ struct Verdict {
 
 // Fixes the shapes that an ONNX model leaves open to those of the artifact's inputs.
 void add_shapes(const VerifyState& state, const std::vector<artifact::TensorSpec>& inputs, driver::LoadOptions& load) {
-  if (!state.model.path.ends_with(".onnx") || !load.dims.empty()) return;
+  if (!is_onnx(state.model.path) || !load.dims.empty()) return;
   for (const driver::ModelPort& port : driver::read_ports(state.model.path).inputs) {
     const auto input =
         std::find_if(inputs.begin(), inputs.end(), [&](const auto& one) { return one.name == port.name; });
