@@ -19,7 +19,7 @@ import warnings
 import zipfile
 from typing import Any
 
-from test_cli import DIGITS, MISMATCH, OK, ONE, ROOT, USAGE, USER, VERBS, CliTest, main, npy
+from test_cli import DIGITS, MISMATCH, OK, ONE, ROOT, USAGE, USER, VERBS, CliTest, field, main, npy
 
 IMAGE = [float(i % 17) / 16 for i in range(64)]
 INTEGERS = """#[version = "0.0.5"]
@@ -37,6 +37,14 @@ def archive(*members: tuple[str, bytes], compression: int = zipfile.ZIP_STORED) 
         for name, data in members:
             file.writestr(name, data)
     return buffer.getvalue()
+
+
+def open_sum() -> bytes:
+    """An ONNX model: y = a + b, float32 vectors of a length `n` that is open."""
+    kind = field(2, field(1, field(1, 1) + field(2, field(1, field(2, b"n")))))
+    graph = field(1, field(1, b"a") + field(1, b"b") + field(2, b"y") + field(4, b"Add")) + field(2, b"g")
+    graph += field(11, field(1, b"a") + kind) + field(11, field(1, b"b") + kind) + field(12, field(1, b"y") + kind)
+    return field(1, 8) + field(7, graph) + field(8, field(2, 13))
 
 
 class InputsTest(CliTest):
@@ -129,6 +137,30 @@ class InputsTest(CliTest):
         head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 20) + b"{" + b" " * (1 << 20)
         (self.folder / "head.npz").write_bytes(archive(("x.npy", head)))
         self.fails(USER, "its header has 1048576 bytes; at most 65535 are read", "run", "one.so", "-i", "head.npz")
+
+    def test_files_give_open_dimensions_their_sizes(self) -> None:
+        """`n` is open in the model; the image has 1."""
+        for verb in ("bench", "profile", "verify"):
+            more = () if verb == "verify" else ("--rounds", "1")
+            self.call(verb, DIGITS, "--input", "x=image.npy", *more, check=True)
+            self.fails(USER, r"leaves these dimensions open: x\[0\]", verb, DIGITS, *more)
+            self.fails(USER, "dimension 'n' is 2 by its own size and 1 by input 'x'", verb, DIGITS, "--dim", "n=2",
+                       "--input", "x=image.npy", *more)  # fmt: skip
+            self.fails(USER, r"input 'x' must be float32 2x1x8x8, the file has float32 1x1x8x8", verb, DIGITS,
+                       "--shape", "x=2,1,8,8", "--input", "x=image.npy", *more)  # fmt: skip
+        (self.folder / "open.npz").write_bytes(archive(("x.npy", self.array)))
+        self.call("bench", DIGITS, "--input", "open.npz", "--rounds", "1", "--beside", DIGITS, check=True)
+        self.call("profile", DIGITS, "--input", "open.npz", "--backends", "null", "--rounds", "1", check=True,
+                  HEADRACE_CACHE=str(self.folder / "costs"))  # fmt: skip
+
+    def test_files_that_disagree_about_a_dimension(self) -> None:
+        (self.folder / "sum.onnx").write_bytes(open_sum())
+        for name, count in (("two", 2), ("three", 3)):
+            (self.folder / f"{name}.npy").write_bytes(npy("<f4", (count,), bytes(4 * count)))
+        for verb in ("bench", "profile", "verify"):
+            self.fails(USER, "dimension 'n' is 2 by input 'a' and 3 by input 'b'", verb, "sum.onnx", "-i", "a=two.npy",
+                       "-i", "b=three.npy")  # fmt: skip
+            self.call(verb, "sum.onnx", "-i", "a=two.npy", check=True)  # b is random, of the same size
 
     def test_wrong_raw_elements(self) -> None:
         (self.folder / "short.raw").write_bytes(self.image[:-4])

@@ -280,7 +280,7 @@ std::vector<Subject> open_subjects(const BenchState& state, const Common& common
     ModelOptions model = state.model;
     model.path = path;
     if (!has_models || !is_artifact(path)) {
-      subjects.push_back({path, open_timed_model(model, common, uses)});
+      subjects.push_back({path, open_timed_model(model, common, state.inputs.files(), uses)});
       continue;
     }
     subjects.push_back({path, {.artifact = open_artifact(path), .limits = {}}});

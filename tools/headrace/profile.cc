@@ -13,6 +13,7 @@
 #include "tools/headrace/machine_report.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/step_profile.h"
 #include "tools/headrace/tensors.h"
@@ -72,10 +73,17 @@ int measure_costs(const ProfileState& state, const Common& common) {
   return HR_OK;
 }
 
+// Loads the model, whose open dimensions have the sizes of the input files.
+driver::Model load_with_inputs(const ProfileState& state, const driver::CompileOptions& options) {
+  driver::LoadOptions load = state.model.load_options(options);
+  add_shapes_of_files(state.model.path, state.steps.inputs.files(), load);
+  return driver::load_model(state.model.path, load);
+}
+
 // Times the steps of the model with its regions. The costs of its calls are kept for placement.
 int profile_backends(const ProfileState& state, const Common& common) {
   const driver::CompileOptions options = measured_options(state, common);
-  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
+  const driver::Model model = load_with_inputs(state, options);
   const driver::KeptCosts kept =
       driver::profile_into_cache(model, options, profile_options(state, options), state.again);
   const auto number = [](size_t count) { return Value(static_cast<int64_t>(count)); };

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tools/headrace/index_limits.h"
+#include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
 
@@ -26,6 +27,17 @@ bool is_onnx(const std::string& path) {
   return !is_artifact(path) && driver::model_format(path) == driver::ModelFormat::onnx;
 }
 
+void add_shapes_of_files(const std::string& path, const std::vector<std::string>& inputs, driver::LoadOptions& load) {
+  if (!is_onnx(path)) return;
+  const std::map<std::string, artifact::TensorSpec> given = specs_in_files(inputs);
+  if (given.empty()) return;
+  for (const driver::ModelPort& port : driver::read_ports(path).inputs) {
+    const auto file = given.find(port.name);
+    if (file == given.end() || load.bound.contains(port.name) || port.is_fixed()) continue;
+    load.shapes.emplace(port.name, file->second.shape);
+  }
+}
+
 void add_artifact(FileUses& uses, const std::string& path, const artifact::Manifest& manifest) {
   uses.add_inputs("the artifact", {path});
   if (manifest.side_file)
@@ -33,6 +45,7 @@ void add_artifact(FileUses& uses, const std::string& path, const artifact::Manif
 }
 
 std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common,
+                                                      const std::vector<std::string>& inputs,
                                                       std::vector<int64_t>& limits, FileUses& uses) {
   if (is_artifact(model.path)) {
     if (const auto given = model.given(); !given.empty())
@@ -44,7 +57,9 @@ std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model,
     return artifact;
   }
   const driver::CompileOptions options = model.compile_options(common);
-  driver::Model source = driver::load_model(model.path, model.load_options(options));
+  driver::LoadOptions load = model.load_options(options);
+  add_shapes_of_files(model.path, inputs, load);
+  driver::Model source = driver::load_model(model.path, load);
   uses.add_inputs("the model", source.files);
   uses.check();
   limits = index_limits(source.module);

@@ -9,9 +9,10 @@
 
 namespace headrace::tools {
 
-TimedModel open_timed_model(const ModelOptions& model, const Common& common, FileUses& uses) {
+TimedModel open_timed_model(const ModelOptions& model, const Common& common, const std::vector<std::string>& inputs,
+                            FileUses& uses) {
   TimedModel timed;
-  timed.artifact = open_or_compile(model, common, timed.limits, uses);
+  timed.artifact = open_or_compile(model, common, inputs, timed.limits, uses);
   return timed;
 }
 

@@ -13,8 +13,9 @@ struct TimedModel {
   std::shared_ptr<const load::Artifact> artifact;
   std::vector<int64_t> limits;  // limits of the values of index inputs (open_or_compile)
 };
-// `uses` as in open_or_compile.
-TimedModel open_timed_model(const ModelOptions& model, const Common& common, FileUses& uses);
+// `inputs` (of --input) and `uses` as in open_or_compile.
+TimedModel open_timed_model(const ModelOptions& model, const Common& common, const std::vector<std::string>& inputs,
+                            FileUses& uses);
 
 // Makes an executor of the default program whose inputs are set to those of the options, which `inputs` receives by
 // name.

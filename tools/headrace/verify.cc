@@ -41,23 +41,6 @@ struct VerifyState {
 
 using Tensors = std::map<std::string, NDArray>;
 
-// Fixes the shapes that an ONNX model leaves open to the shapes of the input files, but for images and for files with
-// elements alone.
-void add_shapes(const VerifyState& state, driver::LoadOptions& load) {
-  if (!state.model.path.ends_with(".onnx")) return;
-  std::vector<std::string> files = state.inputs.files();
-  std::erase_if(files, [](const std::string& text) {
-    return is_image(text) || text.ends_with(".raw") || text.ends_with(".bin");
-  });
-  const Tensors given = read_named(files);
-  if (given.empty()) return;
-  for (const driver::ModelPort& port : driver::read_ports(state.model.path).inputs) {
-    const auto file = given.find(port.name);
-    if (file == given.end() || load.bound.contains(port.name)) continue;
-    if (!port.is_fixed()) load.shapes.emplace(port.name, file->second.shape());
-  }
-}
-
 // The result of comparing all outputs and all regions, the peer that was compared with ("onnxruntime 1.31.1"; empty if
 // none), and which op of a backend is to blame, where that was looked for.
 struct Verdict {
@@ -181,7 +164,7 @@ void compare_in_own_dtypes(const VerifyState& state, const IRModule& module, con
 Verdict compare(const VerifyState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   driver::LoadOptions load = state.model.load_options(options);
-  add_shapes(state, load);
+  add_shapes_of_files(state.model.path, state.inputs.files(), load);
   std::shared_ptr<executors::Executor> executor;
   if (!state.artifact.empty()) {
     executor = load::make_executor(open_artifact(state.artifact), artifact::kDefaultProgram,
