@@ -45,10 +45,17 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> Runtime:
+def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int, level: str = "all") -> Runtime:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = {
+        "none": levels.ORT_DISABLE_ALL,
+        "basic": levels.ORT_ENABLE_BASIC,
+        "extended": levels.ORT_ENABLE_EXTENDED,
+        "all": levels.ORT_ENABLE_ALL,
+    }[level]
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
@@ -118,7 +125,7 @@ def _open_openvino_default(model: str, feed: dict[str, np.ndarray], threads: int
 
 class _Peer(NamedTuple):
     packages: tuple[str, ...]
-    open: Callable[[str, dict[str, np.ndarray], int], Runtime]
+    open: Callable[..., Runtime]  # takes a model, its inputs by name, and the number of threads
 
 
 _PEERS = {
@@ -154,6 +161,7 @@ def main() -> None:
     parser.add_argument("model", nargs="?")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--level", choices=("none", "basic", "extended", "all"), help="of onnxruntime's optimisation")
     parser.add_argument("--check", action="store_true", help="only say whether the peer is there")
     args = parser.parse_args()
     if not args.check and (args.model is None or args.folder is None):
@@ -168,7 +176,8 @@ def main() -> None:
             return
         names = json.loads((args.folder / "inputs.json").read_text(encoding="utf-8"))["names"]
         feed = {name: np.load(args.folder / f"input_{i}.npy") for i, name in enumerate(names)}
-        runtime = _PEERS[args.peer].open(args.model, feed, args.threads)
+        level = {} if args.level is None else {"level": args.level}
+        runtime = _PEERS[args.peer].open(args.model, feed, args.threads, **level)
     except ImportError as error:
         _say(f"missing {error}; install it for {sys.executable}")
         return

@@ -79,6 +79,18 @@ class PeerTest(CliTest):
             self.against("echo error it is not a model", "onnxruntime: it is not a model", verb, *ONE)
             self.against("echo ready 1", "the peer 'onnxruntime' failed: it ended", verb, *ONE)
 
+    def test_its_level_of_optimisation_is_sent(self) -> None:
+        script = "shift 8; echo error got $#: $*"
+        for verb in ("bench", "verify"):
+            self.against(script, "onnxruntime: got 2: --level none", verb, *ONE, "--against-level", "none")
+            self.against(script, "onnxruntime: got 0:", verb, *ONE)
+            self.fails(USAGE, "--against-level is the peer's level: name the peer with --against", verb, DIGITS, *ONE,
+                       "--against-level", "none")  # fmt: skip
+            self.fails(USAGE, "--against-level: openvino has no levels of optimisation", verb, DIGITS, *ONE,
+                       "--against", "openvino", "--against-level", "none")  # fmt: skip
+        self.fails(USAGE, "there is no level of optimisation 'best'; there is none, basic, extended, all", "verify",
+                   DIGITS, *AGAINST, "--against-level", "best")  # fmt: skip
+
     def test_bound_inputs_are_sent(self) -> None:
         script = "echo error $(cat $6/inputs.json) $(od -An -tf4 -j132 -N4 $6/input_0.npy)"
         for verb in ("bench", "verify"):
@@ -179,6 +191,10 @@ class ComparisonTest(CliTest):
         self.assertIn(
             "The import is suspect: our code agrees with the float64 interpreter on the imported program", done.stdout
         )
+        hint = "onnxruntime may also have rounded in other places, because it fuses operators; --against-level none"
+        self.assertIn(hint, done.stdout)
+        for more in (("--against-level", "none"), ("--rtol", "1")):  # the level is chosen; nothing is wrong
+            self.assertNotIn("--against-level", self.verify(vector(-1, 5), *more).stdout)
 
     def test_what_cannot_be_near(self) -> None:
         not_a_number = self.report(vector(-1, math.nan), code=MISMATCH)
@@ -397,6 +413,10 @@ class OnnxruntimeTest(CliTest):
         report = self.json_of("verify", DIGITS, "--input", "x=x.npy")
         for key in ("error", "peer_error", "difference"):
             self.assertLess(report[key], 1e-6)
+
+    def test_its_levels_of_optimisation(self) -> None:
+        for level in ("none", "basic", "extended", "all"):
+            self.assertTrue(self.json_of("verify", DIGITS, *ONE, "--against-level", level)["ok"])
 
     def test_bench(self) -> None:
         report = self.json_of("bench", DIGITS, *ONE, "--rounds", "3", "--threads", "1,2")

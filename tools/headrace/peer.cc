@@ -18,7 +18,8 @@
 
 namespace headrace::tools {
 
-Peer::Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads)
+Peer::Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads,
+           const std::string& level)
     : name_(name) {
   Array<Value> names;
   for (const auto& [input, tensor] : inputs) {
@@ -26,8 +27,11 @@ Peer::Peer(const std::string& name, const std::string& model, const std::map<std
     names.push_back(Value(input));
   }
   driver::write_text((folder_.path() / "inputs.json").string(), to_json({{"names", Value(names)}}));
-  start({python_program(), "-m", "headrace.peer", name, model, "--folder", folder_.path().string(), "--threads",
-         std::to_string(threads)});
+  std::vector<std::string> command{
+      python_program(),        "-m",        "headrace.peer",        name, model, "--folder",
+      folder_.path().string(), "--threads", std::to_string(threads)};
+  if (!level.empty()) command.insert(command.end(), {"--level", level});
+  start(command);
   version_ = read_version();
 }
 

@@ -18,10 +18,12 @@ namespace headrace::tools {
 
 class Peer {
  public:
-  // `name`: "onnxruntime"; `inputs`: of the model, by name. The Python is HEADRACE_PYTHON, else python3. MissingError
+  // `name`: "onnxruntime"; `inputs`: of the model, by name; `level` of optimisation: "none", or empty for the peer's
+  // default. The Python is HEADRACE_PYTHON, else python3. MissingError
   // when Python, the package headrace or the peer is not installed; UserError with the peer's sentence when it rejects
   // the model.
-  Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads);
+  Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads,
+       const std::string& level = {});
   // Says early what the constructor would say of a Python, package or peer that is not installed (MissingError) and of
   // a file that the peer cannot read.
   static void require(const std::string& name, const std::string& model);

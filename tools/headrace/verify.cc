@@ -292,6 +292,12 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
               worst.is_near_peer() ? "within" : "above", worst.difference_limit);
   print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
   if (!verdict.outputs_are_ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
+  if (has_peer && worst.is_near_float64() && !worst.is_near_peer() && state.peer.has_levels() &&
+      state.peer.level.empty())
+    print_out(
+        "{} may also have rounded in other places, because it fuses operators; --against-level none makes it run the "
+        "model as it is written.\n",
+        state.peer.name);
   if (!verdict.outputs_are_ok() && verdict.is_quantized)
     print_out(
         "The program is quantized: a value near the middle between two integers may be rounded to either, and "
