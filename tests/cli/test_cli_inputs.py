@@ -521,6 +521,14 @@ class TypingTest(CliTest):
         self.assertIn("fish", self.complete("completion", "f"))
         self.assertIn("verify", self.complete("help", "ver"))
         self.assertIn("diff", self.complete("plan", "d"))
+        self.assertEqual(self.complete("bench", "one.so", "--placement", ""), ["cost", "order"])
+        self.assertEqual(self.complete("compile", "m.onnx", "--backends", "ccom"), ["ccompiler"])
+        self.assertEqual(self.complete("compile", "m.onnx", "--backends", "null,ccom"), ["null,ccompiler"])
+        (self.folder / "folder_of_outputs").mkdir()
+        (self.folder / "folder_of_costs.json").write_text("{}", encoding="utf-8")
+        self.assertEqual(self.complete("run", "one.so", "--output-dir", "folder_of"), ["folder_of_outputs"])
+        self.assertEqual(self.complete("compile", "m.onnx", "--costs", "folder_of_c"), ["folder_of_costs.json"])
+        self.assertNotIn("--json", self.complete("compile", "m.onnx", "--costs", ""))
         for shell in ("zsh", "fish"):
             text = self.call("completion", shell, check=True).stdout
             self.assertIn("replans", text)

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "driver/register_all.h"
+#include "partition/backend.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/usage.h"
 
@@ -58,18 +60,40 @@ std::vector<Word> arguments_of(const CLI::App& program, const CLI::App& command)
   return words;
 }
 
-// Calls `visit` with each option that takes one of some words, "--option", and these words, as any verb has them.
-template <typename Visit>
-void for_each_choice(const CLI::App& program, Visit visit) {
-  std::map<std::string, std::set<std::string>> choices;
+// The kind of value that an option takes.
+enum class ValueKind { word, list, file, folder, other };  // list: words with commas between
+struct Values {
+  ValueKind kind = ValueKind::other;
+  std::set<std::string> words = {};
+};
+
+Values values_of(const CLI::Option& option) {
+  if (option.get_lnames()[0] == "backends") {
+    driver::register_all();
+    const std::vector<std::string> names = partition::backend_names();
+    return {ValueKind::list, {names.begin(), names.end()}};
+  }
+  const std::vector<std::string> words = words_of(option);
+  if (!words.empty()) return {ValueKind::word, {words.begin(), words.end()}};
+  const std::string type = option.get_type_name();
+  return {type == "FILE" ? ValueKind::file : type == "FOLDER" ? ValueKind::folder : ValueKind::other};
+}
+
+// Returns the values of all options that have known ones, by "--option". Those of an option whose values differ in kind
+// between verbs are not known.
+std::map<std::string, Values> values_of_options(const CLI::App& program) {
+  std::map<std::string, Values> all;
   for_each_command(program, [&](const std::string&, const CLI::App& command) {
     for (const CLI::Option* option : command.get_options()) {
-      const std::vector<std::string> words = words_of(*option);
-      if (words.empty() || option->get_lnames().empty()) continue;
-      choices["--" + option->get_lnames()[0]].insert(words.begin(), words.end());
+      if (option->get_lnames().empty()) continue;
+      Values values = values_of(*option);
+      const auto [known, is_new] = all.emplace("--" + option->get_lnames()[0], values);
+      if (known->second.kind != values.kind) known->second.kind = ValueKind::other;
+      known->second.words.merge(values.words);
     }
   });
-  for (const auto& [option, words] : choices) visit(option, fmt::format("{}", fmt::join(words, " ")));
+  std::erase_if(all, [](const auto& one) { return one.second.kind == ValueKind::other; });
+  return all;
 }
 
 // Returns the text in the quotes of bash, zsh and fish.
@@ -79,12 +103,23 @@ std::string quoted(const std::string& text) {
   return quoted + "'";
 }
 
+// Returns the command that completes the value of an option. In a list it completes what follows the last comma.
+std::string bash_values(const Values& values) {
+  const std::string words = quoted(fmt::format("{}", fmt::join(values.words, " ")));
+  if (values.kind == ValueKind::file) return "COMPREPLY=($(compgen -f -- \"$current\"))";
+  if (values.kind == ValueKind::folder) return "COMPREPLY=($(compgen -d -- \"$current\"))";
+  if (values.kind == ValueKind::word) return fmt::format("COMPREPLY=($(compgen -W {} -- \"$current\"))", words);
+  return fmt::format(
+      "case \"$current\" in *,*) head=\"${{current%,*}},\" ;; esac\n"
+      "      COMPREPLY=($(compgen -P \"$head\" -W {} -- \"${{current##*,}}\"))",
+      words);
+}
+
 // One function serves bash and zsh: after a verb (and action) its options, files for all else.
 std::string bash_script(const CLI::App& program) {
   std::string cases, choices;
-  for_each_choice(program, [&](const std::string& option, const std::string& words) {
-    choices += fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$current\")); return ;;\n", option, quoted(words));
-  });
+  for (const auto& [option, values] : values_of_options(program))
+    choices += fmt::format("    {}) {}; return ;;\n", option, bash_values(values));
   for_each_command(program, [&](const std::string& name, const CLI::App& command) {
     std::vector<Word> words = arguments_of(program, command);
     for (const auto* app : {&command, &program}) {
@@ -93,7 +128,7 @@ std::string bash_script(const CLI::App& program) {
     cases += fmt::format("    {}) words={} ;;\n", quoted(name), quoted(texts_of(words)));
   });
   return fmt::format(R"sh(_headrace() {{
-  local current="${{COMP_WORDS[COMP_CWORD]}}" command="" words="" word i
+  local current="${{COMP_WORDS[COMP_CWORD]}}" command="" words="" head="" word i
   case "${{COMP_WORDS[COMP_CWORD-1]}}" in
 {}  esac
   for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -126,6 +161,13 @@ std::string zsh_script(const CLI::App& program) {
   return "autoload -Uz bashcompinit && bashcompinit\n" + bash_script(program);
 }
 
+std::string fish_values(const Values& values) {
+  if (values.kind == ValueKind::file) return "-r -F";
+  if (values.kind == ValueKind::folder) return "-x -a '(__fish_complete_directories)'";
+  if (values.kind == ValueKind::word) return "-x -a " + quoted(fmt::format("{}", fmt::join(values.words, " ")));
+  return fmt::format("-x -a '(__fish_complete_list , \"string split , {}\")'", fmt::join(values.words, ","));
+}
+
 std::string fish_script(const CLI::App& program) {
   std::string script;
   const auto add = [&](const std::string& condition, const Word& word) {
@@ -135,9 +177,8 @@ std::string fish_script(const CLI::App& program) {
   };
   for (const Word& word : commands_of(program)) add("__fish_use_subcommand", word);
   for (const Word& word : options_of(program)) add("true", word);
-  for_each_choice(program, [&](const std::string& option, const std::string& words) {
-    script += fmt::format("complete -c headrace -l {} -x -a {}\n", option.substr(2), quoted(words));
-  });
+  for (const auto& [option, values] : values_of_options(program))
+    script += fmt::format("complete -c headrace -l {} {}\n", option.substr(2), fish_values(values));
   for (const CLI::App* verb : program.get_subcommands({})) {
     const std::string seen = "__fish_seen_subcommand_from " + verb->get_name();
     for (const Word& word : arguments_of(program, *verb)) add(seen, word);
