@@ -520,14 +520,38 @@ static bool is_one_memory(const NDArray& a, const NDArray& b) {
          a.shape() == b.shape() && a.is_dense() && b.is_dense();
 }
 
+// Returns whether an object has elements that a reader of `array == object` may want to compare.
+static bool has_elements(nb::handle object) {
+  return nb::isinstance<nb::int_>(object) || nb::isinstance<nb::float_>(object) || nb::isinstance<nb::list>(object) ||
+         nb::isinstance<nb::tuple>(object) || nb::hasattr(object, "__array__") || nb::hasattr(object, "__dlpack__");
+}
+
+// Returns whether two tensors are one memory, as TVM does. Refuses to compare with other arrays, which is never true by
+// that rule and which numpy would do by element.
+static nb::object equal(const NDArray& a, nb::handle b) {
+  if (nb::isinstance<NDArray>(b)) return nb::bool_(is_one_memory(a, nb::cast<NDArray>(b)));
+  if (!has_elements(b)) return nb::borrow(Py_NotImplemented);
+  const std::string message = fmt::format(
+      "NDArray == {}: == says whether two NDArrays are one memory; compare elements in numpy: a.numpy() == b",
+      kind_of(b));
+  throw nb::type_error(message.c_str());
+}
+
+// Returns the truth of the only element; there is no other that users agree on, and numpy refuses it, too.
+static bool is_true(nb::handle self) {
+  const NDArray& array = nb::cast<const NDArray&>(self);
+  if (array.num_elements() == 1) return nb::cast<bool>(to_numpy(self).attr("any")().attr("item")());
+  const std::string message = fmt::format(
+      "an NDArray of {} elements is neither true nor false; write a.numpy().any() or a.numpy().all(), or `a is not "
+      "None`",
+      array.num_elements());
+  throw nb::type_error(message.c_str());
+}
+
 static void bind_object_protocol(nb::class_<NDArray>& tensor) {
   tensor.def("same_as", [](const NDArray& a, const NDArray& b) { return a.object() == b.object(); })
-      .def(
-          "__eq__",
-          [](const NDArray& a, nb::handle b) {
-            return nb::isinstance<NDArray>(b) && is_one_memory(a, nb::cast<NDArray>(b));
-          },
-          nb::arg("other").none())
+      .def("__eq__", &equal, nb::arg("other").none(), nb::sig("def __eq__(self, other: object | None) -> bool"))
+      .def("__bool__", &is_true)
       .def("__hash__", [](const NDArray& array) { return std::hash<const void*>()(array.data<void>()); })
       .def("_save", [](const NDArray& array) { return save_json(Value(array)); })
       .def("__str__", [](nb::handle self) { return nb::str(to_numpy(self)); })

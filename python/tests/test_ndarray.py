@@ -217,3 +217,40 @@ def test_devices_compare_with_anything():
     assert hr.cpu() != hr.cpu(1)
     assert hr.cpu() != 3
     assert hr.cpu() != None  # noqa: E711
+
+
+@pytest.mark.parametrize("other", [np.float32([1, 2]), [1, 2], (1, 2), 1, 1.5, np.float32(1)], ids=repr)
+def test_arrays_are_not_compared_by_element(other):
+    """For two NDArrays, == says whether they are one memory, as in TVM; with other arrays a False would mislead."""
+    a = hr.nd.array(np.float32([1, 2]))
+    message = (
+        rf"NDArray == {type(other).__name__}.*: == says whether two NDArrays are one memory; .*: a\.numpy\(\) == b"
+    )
+    with pytest.raises(TypeError, match=message):
+        assert a == other
+    with pytest.raises(TypeError, match=message):
+        assert a != other
+
+
+def test_other_objects_are_not_equal_to_arrays():
+    class Any:
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    a = hr.nd.array(np.float32([1, 2]))
+    assert (a == None, a == "a", a != {}, a == a) == (False, False, True, True)  # noqa: E711
+    assert a in [None, a]
+    assert a == Any()
+    assert a != hr.nd.array(np.float32([1, 2]))
+
+
+def test_the_truth_of_arrays():
+    assert hr.nd.array(np.float32([[0.5]]))
+    assert not hr.nd.array(np.float32(0))
+    for x in (np.float32([0, 1]), np.zeros((0, 2), "int64")):
+        with pytest.raises(
+            TypeError, match=rf"an NDArray of {x.size} elements is neither true nor false; write a\.numpy"
+        ):
+            bool(hr.nd.array(x))
