@@ -79,9 +79,11 @@ class CompiledModel(_core.Model):
         """All outputs as a list."""
         return self._executor.run(_arguments.tensors(inputs))
 
-    def _run_into(self, inputs: Sequence[Any], places: Sequence[Any]) -> list[_core.NDArray]:
-        """As `run`, with outputs in the memory of those places that are arrays and fit."""
-        return self._executor.run_into(_arguments.tensors(inputs), places)
+    def _run_into(
+        self, inputs: Sequence[Any], places: Sequence[Any], times: list[int] | None = None
+    ) -> list[_core.NDArray]:
+        """As `run`, with outputs in the memory of those places that are arrays and fit; adds each step's time (ns)."""
+        return self._executor.run_into(_arguments.tensors(inputs), places, times)
 
     def __repr__(self) -> str:
         ports = [", ".join(map(repr, specs)) for specs in (self.inputs, self.outputs)]
@@ -187,16 +189,9 @@ def compile(
     """
     if _native.is_runtime_alone:
         raise _native.missing("headrace.compile")
-    from headrace import backend  # these two need the compiler, and `load` does without it
-    from headrace.target import chosen_targets
+    from headrace.target import chosen_targets  # needs the compiler, and `load` does without it
 
     chosen, beside = chosen_targets(target, cpu, features)
-    given = _arguments.mapping(backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}')
-    options = {one.kind.name: dict(one.attrs) for one in beside if one.attrs}
-    for name, own in given.items():
-        options.setdefault(name, {}).update(_arguments.mapping(own, f"backend_options[{name!r}]", '{"cc": "clang"}'))
-    named = [*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)]
-    backend.offer(named)
     is_module = isinstance(model, _node.class_of("ir.IRModule"))
     if is_module and (shapes or dims or bound or weights is not None):
         raise _core.UserError(
@@ -216,10 +211,7 @@ def compile(
         "jobs": _arguments.integer(jobs, "jobs"),
         "threads": _arguments.integer(threads, "threads"),
         "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
-        "backends": named,
-        "backend_options": options,
-        "placement": _arguments.text(placement, "placement"),
-        "costs": "" if costs is None else _arguments.path(costs, "costs"),
+        **checked_backends(backends, backend_options, placement, costs, beside),
         "plan": "" if plan is None else _arguments.path(plan, "plan"),
         "output": None if output is None else _arguments.path(output, "output"),
         "falls_back": _arguments.falls_back(fallback),
@@ -227,6 +219,30 @@ def compile(
     with contextlib.nullcontext() if source is None else source.named():
         executor = _compile_cached(model if source is None else source.path, arguments, cache_of(cache))
     return CompiledModel(executor, None if output is None else _arguments.path(output, "output"))
+
+
+def checked_backends(
+    backends: Iterable[str],
+    backend_options: Mapping[str, Mapping[str, Any]] | None,
+    placement: str,
+    costs: str | PathLike[str] | None,
+    beside: Iterable[Any] = (),
+) -> dict[str, Any]:
+    """The arguments of these names, in which those of the targets `beside` are, too; finds backends in Python."""
+    from headrace import backend  # needs the compiler, and `load` does without it
+
+    given = _arguments.mapping(backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}')
+    options = {one.kind.name: dict(one.attrs) for one in beside if one.attrs}
+    for name, own in given.items():
+        options.setdefault(name, {}).update(_arguments.mapping(own, f"backend_options[{name!r}]", '{"cc": "clang"}'))
+    named = [*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)]
+    backend.offer(named)
+    return {
+        "backends": named,
+        "backend_options": options,
+        "placement": _arguments.text(placement, "placement"),
+        "costs": "" if costs is None else _arguments.path(costs, "costs"),
+    }
 
 
 def _compile_cached(program: Any, arguments: Mapping[str, Any], cache: CompileCache | None) -> Any:

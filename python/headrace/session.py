@@ -26,7 +26,7 @@ from headrace._providers import (
 )
 from headrace._session_options import ExecutionMode, GraphOptimizationLevel, RunOptions, SessionOptions
 from headrace._session_profile import SessionProfile
-from headrace.compiler import CompiledModel, compile
+from headrace.compiler import CompiledModel, checked_backends, compile
 from headrace.error import SessionError
 from headrace.target import chosen_target
 
@@ -83,7 +83,8 @@ class InferenceSession:
     last eight are kept. Threads may share a session: the first that asks for a set of shapes compiles it, others that
     ask for the same one wait for that, or get its error, and those of other shapes go on. The positional arguments are
     onnxruntime's; of `providers`, those that are not here are skipped with a warning. The others are `compile`'s:
-    `threads` and `opt_level`, where given, go before those of `sess_options`.
+    `threads` and `opt_level`, where given, go before those of `sess_options`. A profile (`enable_profiling`) has an
+    event for each step of each run.
     """
 
     def __init__(
@@ -103,6 +104,11 @@ class InferenceSession:
         opt_level: int | None = None,
         jobs: int = 0,
         disabled_passes: Iterable[str] = (),
+        backends: Iterable[str] = (),
+        backend_options: Mapping[str, Mapping[str, Any]] | None = None,
+        placement: str = "order",
+        costs: str | PathLike[str] | None = None,
+        fallback: str = "native",
         cache: bool | str | PathLike[str] | None = None,
     ) -> None:
         given = _options_of(sess_options)
@@ -121,8 +127,11 @@ class InferenceSession:
             "cpu": _arguments.text(cpu, "cpu"),
             "features": _arguments.text(features, "features"),
             "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
+            **checked_backends(backends, backend_options, placement, costs),
         }
         _core.check_options(**self._options)
+        _arguments.falls_back(fallback)
+        self._fallback = fallback
         self._cache = cache
         cache_of(cache)  # refuses a folder at once
         self._lock = Lock()
@@ -212,11 +221,12 @@ class InferenceSession:
         tensors, overridden = self._tensors_of(input_feed)
         model = self._model_for(tensors, overridden)
         given = [tensors[spec.name] for spec in model.inputs] if overridden else list(tensors.values())
-        if self._profile is None and not places:
-            results = model.run(given)
+        targets = [places.get(name) for name in known]
+        if self._profile is not None:
+            with self._profile.run_of(model._executor.steps) as times:
+                results = model._run_into(given, targets, times)
         else:
-            with self._span("model_run"):
-                results = model._run_into(given, [places.get(name) for name in known])
+            results = model._run_into(given, targets) if places else model.run(given)
         return results if wanted is known else [results[known.index(name)] for name in wanted]
 
     def run_async(
@@ -422,6 +432,7 @@ class InferenceSession:
                     bound=self._bound,
                     weights=self._weights,
                     cache=self._cache,
+                    fallback=self._fallback,
                     **self._options,
                 )
             self._check_files()

@@ -197,15 +197,19 @@ void bind_compile(nb::module_& m) {
   m.def(
       "check_options",
       [](const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
-         int threads, const std::vector<std::string>& disabled_passes) {
+         int threads, const std::vector<std::string>& disabled_passes, const std::vector<std::string>& backends,
+         const nb::dict& backend_options, const std::string& placement, const std::string& costs) {
         driver::register_all();
         const driver::CompileOptions options =
-            compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
+            compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes, backends, backend_options,
+                            "", placement, costs);
         driver::check_options(options);
+        driver::check_backend_options(options, driver::possible_backends(options), {});
         driver::choose_target(codegen::NativeCompiler::load(), options.target);
       },
       nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"),
-      nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
+      nb::arg("threads"), nb::arg("disabled_passes"), nb::arg("backends"), nb::arg("backend_options"),
+      nb::arg("placement"), nb::arg("costs"), "Raises UserError for an option that compile would refuse.");
   bind_ports(m);
 }
 

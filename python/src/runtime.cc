@@ -1,6 +1,7 @@
 // The runtime: functions, modules, artifacts and their executors.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -99,19 +100,23 @@ nb::list run(executors::Executor& executor, const nb::sequence& inputs) {
   return result;
 }
 
-// As run. An output is written to the memory of its place, where that is not None and fits (load/run.h).
-nb::list run_into(executors::Executor& executor, const nb::sequence& inputs, const nb::sequence& places) {
+// As run. An output is written to the memory of its place, where that is not None and fits (load/run.h). With `times`,
+// a list, the nanoseconds of each step are appended to it.
+nb::list run_into(executors::Executor& executor, const nb::sequence& inputs, const nb::sequence& places,
+                  std::optional<nb::list> times) {
   const std::vector<artifact::TensorSpec>& specs = executor.inputs();
   std::vector<NDArray> tensors;
   for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
   std::vector<std::optional<NDArray>> targets;
   for (const nb::handle place : places) targets.push_back(place.is_none() ? std::nullopt : try_to_ndarray(place));
   std::vector<NDArray> outputs;
+  std::vector<uint64_t> nanoseconds(times ? executor.num_steps() : 0);
   {
     GilReleased released;
     const InterruptScope interruptible(&check_signals);
-    outputs = load::run_into(executor, tensors, targets);
+    outputs = load::run_into(executor, tensors, targets, nanoseconds);
   }
+  for (const uint64_t one : nanoseconds) times->append(one);
   warn_fallbacks(executor);
   nb::list result;
   for (const NDArray& output : outputs) result.append(output);
@@ -162,6 +167,12 @@ nb::list fallbacks_of(const executors::Executor& executor) {
   return list;
 }
 
+std::vector<std::pair<std::string, std::string>> steps_of(const executors::Executor& executor) {
+  std::vector<std::pair<std::string, std::string>> steps;
+  for (const artifact::Step& step : executor.steps()) steps.emplace_back(step.op, artifact::callee_of(step.action));
+  return steps;
+}
+
 void bind_executors(nb::module_& m) {
   nb::class_<Spec>(m, "TensorSpec", "Name, dtype and shape of an input or output.")
       .def_ro("name", &Spec::name)
@@ -189,8 +200,9 @@ void bind_executors(nb::module_& m) {
       .def_prop_ro("fallbacks", &fallbacks_of, "The regions that run natively instead, as dicts.")
       .def("warn_fallbacks", &warn_fallbacks, "Warns of those that were not warned of before.")
       .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.")
-      .def("run_into", &run_into, nb::arg("inputs"), nb::arg("places"),
-           "As run; outputs whose place fits are written to its memory.")
+      .def("run_into", &run_into, nb::arg("inputs"), nb::arg("places"), nb::arg("times") = nb::none(),
+           "As run; outputs whose place fits are written to its memory. The list `times` gets each step's nanoseconds.")
+      .def_prop_ro("steps", &steps_of, "The steps of a run: what the model calls them, and the code that they call.")
       .def("call", &call, nb::arg("inputs"), "As run; gives the only output, or a tuple.");
   nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
       .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
@@ -199,8 +211,10 @@ void bind_executors(nb::module_& m) {
       .def_prop_ro("fallbacks", [](const Elsewhere&) { return nb::list(); })
       .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.")
       .def(
-          "run_into", [](const Elsewhere& self, nb::handle inputs, nb::handle) { return refuse_run(self, inputs); },
-          nb::arg("inputs"), nb::arg("places"), "Raises MissingError: why not here.")
+          "run_into",
+          [](const Elsewhere& self, nb::handle inputs, nb::handle, nb::handle) { return refuse_run(self, inputs); },
+          nb::arg("inputs"), nb::arg("places"), nb::arg("times") = nb::none(), "Raises MissingError: why not here.")
+      .def_prop_ro("steps", [](const Elsewhere&) { return nb::list(); })
       .def("call", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
   static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_model)}, {0, nullptr}};
   nb::class_<Model>(m, "Model", nb::type_slots(slots), "What calls a function with its arguments as one tuple.")

@@ -1,5 +1,6 @@
 """InferenceSession as users of onnxruntime call it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -224,6 +225,40 @@ def test_external_data_that_changes(tmp_path):
     (tmp_path / "w.bin").write_bytes(np.array([5, 7], np.float32).tobytes())
     with pytest.raises(hr.UserError, match=r"w\.bin' was written to after this session was made"):
         session.run(None, {"x": np.ones((2, 2), np.float32)})
+
+
+@pytest.mark.backends("ccompiler")
+def test_backends_of_a_session(tmp_path):
+    options = hr.SessionOptions()
+    options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / "profile")
+    session = hr.InferenceSession(
+        DIGITS, options, backends=["ccompiler"], backend_options={"ccompiler": {"cc": "gcc"}}, fallback="none"
+    )
+    images = np.load(MODELS / "digits_images.npy")[:2]
+    (got,) = session.run(None, {"x": images})
+    (wanted,) = hr.InferenceSession(DIGITS).run(None, {"x": images})
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
+    steps = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
+    assert any("ccompiler" in step["args"].get("code", "") for step in steps)
+
+
+@pytest.mark.backends("ccompiler")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"backends": ["nope"]}, "nope"),
+        ({"backends": "ccompiler"}, "backends"),
+        ({"backends": ["ccompiler"], "backend_options": {"ccompiler": {"speed": 3}}}, "speed"),
+        ({"placement": "cost"}, "no backend is named"),
+        ({"backends": ["ccompiler"], "placement": "best"}, "placement"),
+        ({"backends": ["ccompiler"], "costs": "costs.json"}, "without placement by cost"),
+        ({"fallback": "maybe"}, "fallback"),
+    ],
+)
+def test_wrong_backends_of_a_session(arguments, message):
+    """They are refused when the session is made, also if nothing is compiled yet: the digits' batch is open."""
+    with pytest.raises(hr.UserError, match=message):
+        hr.InferenceSession(DIGITS, **arguments)
 
 
 def test_a_session_of_a_file_without_an_ending(tmp_path):

@@ -224,11 +224,51 @@ def test_a_profile(tmp_path):
     lines = text.splitlines()
     assert (lines[0], lines[-1]) == ("[", "]")
     events = json.loads(text)
-    assert [event["name"] for event in events] == ["session_initialization", "compile", "model_run"]
+    of_session = [event["name"] for event in events if event["cat"] == "Session"]
+    assert of_session == ["session_initialization", "compile", "model_run"]
     for event in events:
         assert {"pid", "dur", "ts", "ph", "name", "args"} <= event.keys()
         assert event["ph"] == "X"
     assert session.end_profiling() == ""
+
+
+def test_a_profile_has_the_steps_of_each_run(tmp_path):
+    """The names are those of the model's nodes. At level 0 each operator is a step, as in onnxruntime."""
+    ort = pytest.importorskip("onnxruntime")
+    model = model_of(
+        [helper.make_node("Exp", ["X"], ["Y"], name="first"), helper.make_node("Neg", ["Y"], ["Z"], name="last")],
+        [("X", TensorProto.FLOAT, [3, 2])],
+        [("Z", TensorProto.FLOAT, [3, 2])],
+    ).SerializeToString()
+    names = []
+    for package, more in ((hr, {"opt_level": 0}), (ort, {"providers": [CPU]})):
+        options = package.SessionOptions()
+        options.enable_profiling, options.profile_file_prefix = True, str(tmp_path / package.__name__)
+        session = package.InferenceSession(model, options, **more)
+        for _ in range(2):
+            session.run(None, {"X": X})
+        events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
+        steps = [event for event in events if event["cat"] == "Node" and event["name"].endswith("_kernel_time")]
+        names.append([event["name"] for event in steps])
+        assert {event["args"]["provider"] for event in steps} == {CPU}
+        assert [event["args"]["node_index"] for event in steps] in (["0", "1"] * 2, ["1", "2"] * 2, ["1", "0"] * 2)
+        if package is hr:
+            assert [event["args"]["op_name"] for event in steps] == ["exp", "negative"] * 2
+            runs = [event for event in events if event["name"] == "model_run"]
+            for i, step in enumerate(steps):
+                run = runs[i // 2]
+                assert run["ts"] <= step["ts"]
+                assert step["ts"] + step["dur"] <= run["ts"] + run["dur"] + 1  # they are whole microseconds
+    assert names[0] == names[1] == ["first_kernel_time", "last_kernel_time"] * 2
+
+
+def test_a_profile_ends_at_a_million_events(tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace._session_profile._MOST_EVENTS", 6)
+    options = with_options(enable_profiling=True, profile_file_prefix=str(tmp_path / "long"))
+    session = hr.InferenceSession(scaled(), options)
+    for _ in range(20):
+        session.run(None, {"X": X})
+    assert 6 <= len(json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))) < 12
 
 
 def test_profiles_start_in_order_and_only_if_asked_for(tmp_path):

@@ -103,6 +103,8 @@ class Executor {
   virtual int32_t num_threads() const = 0;
   // Returns the number of steps that a run can time.
   virtual size_t num_steps() const = 0;
+  // Returns these steps, in the order in which they run; none if they are not known.
+  virtual std::span<const artifact::Step> steps() const { return {}; }
   // May be called from any thread.
   virtual Metrics metrics() const = 0;
   // Adds what it holds beside its inputs and outputs; nothing if that is unknown.

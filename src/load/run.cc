@@ -40,7 +40,7 @@ std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray>
 }
 
 std::vector<NDArray> run_into(executors::Executor& executor, std::span<const NDArray> inputs,
-                              std::span<const std::optional<NDArray>> places) {
+                              std::span<const std::optional<NDArray>> places, std::span<uint64_t> step_nanoseconds) {
   if (inputs.size() != executor.inputs().size()) {
     std::vector<std::string> names;
     for (const artifact::TensorSpec& spec : executor.inputs()) names.push_back(spec.name);
@@ -58,7 +58,7 @@ std::vector<NDArray> run_into(executors::Executor& executor, std::span<const NDA
                                   : NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
     executors::throw_if_failed(executor.bind_output(i, outputs.back().tensor()));
   }
-  executors::throw_if_failed(executor.run());
+  executors::throw_if_failed(executor.run(step_nanoseconds));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const DLTensor& made = executor.output(i);
     const Shape shape(made.shape, made.shape + made.ndim);

@@ -19,9 +19,10 @@ std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray>
 // As run. Output i is the tensor places[i] where there is one that kernels can write to: writable, dense, aligned, of
 // the output's dtype and (of a bounded output, largest) shape, apart from all inputs that are read in place and all
 // other places. Elsewhere it is a new tensor, and the place stays as it is. What such places hold after an error is not
-// defined.
+// defined. Given a number for each of the executor's steps, it writes how long the step took there.
 std::vector<NDArray> run_into(executors::Executor& executor, std::span<const NDArray> inputs,
-                              std::span<const std::optional<NDArray>> places);
+                              std::span<const std::optional<NDArray>> places,
+                              std::span<uint64_t> step_nanoseconds = {});
 
 // Returns tensors of zeros of these types: inputs for a run that is only timed.
 std::vector<NDArray> zeros_for(std::span<const artifact::TensorSpec> specs);

@@ -61,6 +61,7 @@ class GraphExecutor final : public Executor {
   const std::vector<artifact::BoundParam>& bound_params() const override { return program_.bound_params; }
   int32_t num_threads() const override { return pool_->num_workers(); }
   size_t num_steps() const override { return calls_.size(); }
+  std::span<const artifact::Step> steps() const override { return program_.graph.steps; }
   Metrics metrics() const override;
   void add_memory(MemoryUse& memory) const override;
   std::vector<FallbackEvent> fallbacks() const override;
