@@ -1,7 +1,8 @@
 # headrace_plugin(FOLDER LEVEL n SIDE C): a room that is a shared library of its own, loaded with dlopen(RTLD_LOCAL) and
 # included by no room. The only one is codegen/llvm; nothing else sees a header of LLVM or lld.
 # headrace_backend_plugin(NAME libraries...): the backend src/backends/NAME as a shared library that answers
-# headrace/backend_abi.h, for both sides. It sees the public headers of Headrace, and no room; it exports its entry.
+# headrace/backend_abi.h, for both sides. It sees the public headers of Headrace, and no room; it exports its entry. Its
+# tests are the program backends_NAME_test, which holds the backend's objects.
 #
 # Plugins lie beside the core libraries. Each exports its entry and nothing else: LLVM's symbols must never meet those
 # of another LLVM in the process (an OpenCL driver brings one).
@@ -68,11 +69,20 @@ endfunction()
 
 function(headrace_backend_plugin name)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/${name}/*.cc)
+  set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
-  add_library(headrace_${name} MODULE ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  add_library(hr_backends_${name} OBJECT ${sources})
+  target_link_libraries(hr_backends_${name} PRIVATE headrace_options)
+  set_target_properties(hr_backends_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+  add_library(headrace_${name} MODULE $<TARGET_OBJECTS:hr_backends_${name}>)
   target_link_libraries(headrace_${name} PRIVATE headrace_options ${ARGN})
   target_link_options(headrace_${name} PRIVATE
     -Wl,--exclude-libs,ALL -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/backend_exports.map)
-  set_target_properties(headrace_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden
+  set_target_properties(headrace_${name} PROPERTIES LINKER_LANGUAGE CXX
     LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/backend_exports.map)
+  if(tests)
+    headrace_add_tests(backends_${name} "" ${tests})
+    set_property(GLOBAL APPEND PROPERTY HEADRACE_TEST_LIBRARIES_backends_${name} hr_backends_${name} ${ARGN})
+  endif()
 endfunction()

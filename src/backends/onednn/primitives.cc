@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 
 // The runtime of OpenMP that oneDNN is linked to.
 extern "C" void omp_set_num_threads(int);
@@ -110,6 +111,35 @@ memory::dims dilations(const Dims& sizes, size_t from, size_t count) {
   memory::dims all = part(sizes, from, count);
   for (int64_t& dilation : all) --dilation;
   return all;
+}
+
+// Whether a primitive is code that oneDNN generates for its sizes. The pools that it compiles ahead of time take up to
+// twenty times as long.
+bool is_fast(const dnnl::primitive_desc_base& pd) { return std::string_view(pd.impl_info_str()).starts_with("jit"); }
+
+// Layouts in blocks of channels for tensors of a rank, with the number of channels in a block.
+std::vector<std::pair<memory::format_tag, int64_t>> blocked_tags(size_t rank) {
+  using Tag = memory::format_tag;
+  switch (rank) {
+    case 3:
+      return {{Tag::aBc16b, 16}, {Tag::aBc8b, 8}};
+    case 4:
+      return {{Tag::aBcd16b, 16}, {Tag::aBcd8b, 8}};
+    case 5:
+      return {{Tag::aBcde16b, 16}, {Tag::aBcde8b, 8}};
+    default:
+      return {};
+  }
+}
+
+// Whether a pool in blocks of channels, the conversions included, takes less time than one in row-major order. Measured
+// with AVX2: the conversion costs less than the pool saves where blocks pad channels to at most three times their
+// number (3x3 by steps of 2 over 3 channels of 224x224: 2.4 ms and 0.7), but a pool over all positions, which reads
+// each element once, saves less (average over 3 channels of 224x224: 0.14 ms and 0.20; over 4 channels 0.19 and 0.15).
+bool pays_to_block(const Dims& input, const Dims& output, int64_t block) {
+  const int64_t channels = input[1], padded = (channels + block - 1) / block * block;
+  const bool is_global = num_elements(output) == input[0] * channels;
+  return padded <= (is_global ? 2 : 3) * channels;
 }
 
 }  // namespace
@@ -408,15 +438,39 @@ class Builder {
     set_slot(op.output, slot);
   }
 
-  void add_pool(const Op& op) {
+  using Pool = dnnl::pooling_v2_forward::primitive_desc;
+
+  // Returns an empty description if oneDNN has no pool for this layout of the input.
+  Pool find_pool(const Op& op, const memory::desc& source) const {
     const size_t axes = dims_of(op.inputs[0]).size() - 2;
-    const size_t from = slot_of(op.inputs[0]);
-    const dnnl::pooling_v2_forward::primitive_desc pd(
-        {prop_kind::forward_inference, to_dnnl(op.algorithm), desc_of(from), any(dims_of(op.output)),
-         part(op.sizes, axes, axes), part(op.sizes, 0, axes), dilations(op.sizes, 2 * axes, axes),
-         part(op.sizes, 3 * axes, axes), part(op.sizes, 4 * axes, axes)},
-        attr_, made_.engine_);
+    return Pool({prop_kind::forward_inference, to_dnnl(op.algorithm), source, any(dims_of(op.output)),
+                 part(op.sizes, axes, axes), part(op.sizes, 0, axes), dilations(op.sizes, 2 * axes, axes),
+                 part(op.sizes, 3 * axes, axes), part(op.sizes, 4 * axes, axes)},
+                attr_, made_.engine_, true);
+  }
+
+  void add_pool(const Op& op) {
+    size_t from = slot_of(op.inputs[0]);
+    Pool pd = find_pool(op, desc_of(from));
+    if (!pd) throw std::runtime_error("oneDNN has no primitive for a pool");
+    if (!is_fast(pd) && desc_of(from) == plain(dims_of(op.inputs[0]))) {
+      if (Pool blocked = find_blocked_pool(op)) {
+        pd = blocked;
+        from = in_layout(op.inputs[0], pd.src_desc());
+      }
+    }
     add_unary(op, dnnl::pooling_v2_forward(pd), from, pd.dst_desc(), pd.scratchpad_desc());
+  }
+
+  // Returns a fast pool over an input in blocks of channels, for an input in row-major order that has none; an empty
+  // description if there is none either, or if the conversion would take longer than it saves.
+  Pool find_blocked_pool(const Op& op) const {
+    const Dims& dims = dims_of(op.inputs[0]);
+    for (const auto& [tag, block] : blocked_tags(dims.size())) {
+      Pool pd = find_pool(op, {dims, kFloat, tag});
+      if (pd && is_fast(pd)) return pays_to_block(dims, dims_of(op.output), block) ? pd : Pool();
+    }
+    return {};
   }
 
   void add_unary(const Op& op, dnnl::primitive primitive, size_t from, const memory::desc& result,
@@ -584,6 +638,16 @@ std::unique_ptr<Primitives::Context> Primitives::take_context() {
     }
   }
   return make_context();
+}
+
+std::vector<Primitives::StepInfo> Primitives::steps() const {
+  std::vector<StepInfo> infos;
+  for (const Step& step : steps_) {
+    const char* implementation = nullptr;
+    dnnl_primitive_desc_query(step.primitive.get_primitive_desc(), dnnl_query_impl_info_str, 0, &implementation);
+    infos.push_back({step.primitive.get_kind(), implementation});
+  }
+  return infos;
 }
 
 void Primitives::run(DLTensor* const* args) {

@@ -7,6 +7,7 @@
 #include <dnnl.hpp>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "backends/onednn/network.h"
@@ -48,6 +49,13 @@ class Primitives {
 
   // Runs on the tensors of the network's inputs, then of its outputs.
   void run(DLTensor* const* args);
+
+  // A step of each run: its kind, and the name that oneDNN gives the code.
+  struct StepInfo {
+    dnnl::primitive::kind kind;
+    std::string implementation;
+  };
+  std::vector<StepInfo> steps() const;
 
   int32_t num_args() const { return static_cast<int32_t>(network_->inputs.size() + network_->outputs.size()); }
 
