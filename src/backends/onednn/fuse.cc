@@ -1,6 +1,8 @@
 #include "backends/onednn/fuse.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 namespace headrace_onednn {
 
@@ -108,8 +110,30 @@ class Fuser {
   std::vector<int32_t> uses_;
 };
 
+// Lets a concat that begins with all operands of an earlier one read that one's result. Looks only at the last concat
+// with the same first two operands, so that the time grows with the number of operands.
+void chain_concats(Network& network) {
+  std::map<std::array<int64_t, 3>, std::pair<std::vector<int32_t>, int32_t>>
+      last;  // operands and result, by axis and two
+  for (Op& op : network.ops) {
+    if (op.kind != OpKind::concat || op.inputs.size() < 2) continue;
+    const std::vector<int32_t> operands = op.inputs;
+    auto& [earlier, result] = last[{op.sizes[0], operands[0], operands[1]}];
+    const bool is_longer = !earlier.empty() && earlier.size() < operands.size();
+    if (is_longer && std::equal(earlier.begin(), earlier.end(), operands.begin())) {
+      op.inputs.assign(1, result);
+      op.inputs.insert(op.inputs.end(), operands.begin() + static_cast<int64_t>(earlier.size()), operands.end());
+    }
+    earlier = operands;
+    result = op.output;
+  }
+}
+
 }  // namespace
 
-void fuse(Network& network) { Fuser(network).run(); }
+void fuse(Network& network) {
+  chain_concats(network);
+  Fuser(network).run();
+}
 
 }  // namespace headrace_onednn

@@ -178,6 +178,21 @@ OpRule rule_of(OpKind kind, size_t rank) {
   Reader::fail();
 }
 
+// The operands are the parts of the result.
+void check_concat(const Network& network, const Op& op) {
+  Dims whole = network.tensors[static_cast<size_t>(op.inputs[0])].dims;
+  const auto axis = static_cast<size_t>(op.sizes[0]);
+  check(op.sizes[0] >= 0 && axis < whole.size());
+  whole[axis] = 0;
+  for (const int32_t input : op.inputs) {
+    const Dims& part = network.tensors[static_cast<size_t>(input)].dims;
+    check(part.size() == whole.size());
+    for (size_t i = 0; i < whole.size(); ++i) check(i == axis || part[i] == whole[i]);
+    whole[axis] += part[axis];
+  }
+  check(whole == network.tensors[static_cast<size_t>(op.output)].dims);
+}
+
 // oneDNN itself refuses sizes that do not fit each other; what this file's readers index by is checked here.
 void check_op(const Network& network, const Op& op) {
   check(!op.inputs.empty());
@@ -188,6 +203,7 @@ void check_op(const Network& network, const Op& op) {
   check(op.sizes.size() == rule.sizes && op.numbers.size() == rule.numbers);
   const bool has_axes = op.kind == OpKind::softmax || op.kind == OpKind::concat || op.kind == OpKind::transpose;
   for (const int64_t size : op.sizes) check(!has_axes || (size >= 0 && static_cast<size_t>(size) < first.size()));
+  if (op.kind == OpKind::concat) check_concat(network, op);
   if (op.kind == OpKind::view) check(num_elements(first) == num_elements(result));
   if (op.kind == OpKind::convolution) check(!op.sizes.empty() && op.sizes[0] > 0 && first.size() >= 3);
   if (op.kind == OpKind::transpose || op.kind == OpKind::pool || op.kind == OpKind::convolution)

@@ -132,6 +132,32 @@ std::vector<std::pair<memory::format_tag, int64_t>> blocked_tags(size_t rank) {
   }
 }
 
+// The layouts in which a concat is made, row-major order first.
+std::vector<memory::format_tag> concat_tags(size_t rank) {
+  using Tag = memory::format_tag;
+  constexpr Tag kPlain[] = {Tag::a, Tag::ab, Tag::abc, Tag::abcd, Tag::abcde, Tag::abcdef};
+  std::vector<Tag> tags{kPlain[std::clamp<size_t>(rank, 1, std::size(kPlain)) - 1]};
+  for (const auto& [tag, block] : blocked_tags(rank)) tags.push_back(tag);
+  if (rank == 4) tags.push_back(Tag::acdb);
+  if (rank == 5) tags.push_back(Tag::acdeb);
+  return tags;
+}
+
+// Whether a tensor with the layout `dense`, which has no gaps, may also lie where the part of another tensor does: the
+// elements of the part follow each other in the same order, and it begins where a vector may.
+bool has_form_of(const memory::desc& part, const memory::desc& dense) {
+  constexpr size_t kVectorBytes = 32;
+  const auto &part_blocks = part.data.format_desc.blocking, &dense_blocks = dense.data.format_desc.blocking;
+  for (int i = 0; i < part.data.ndims; ++i) {
+    int64_t outer = part.data.padded_dims[i];
+    for (int k = 0; k < part_blocks.inner_nblks; ++k) {
+      if (part_blocks.inner_idxs[k] == i) outer /= part_blocks.inner_blks[k];
+    }
+    if (outer > 1 && part_blocks.strides[i] != dense_blocks.strides[i]) return false;
+  }
+  return static_cast<size_t>(part.data.offset0) * sizeof(float) % kVectorBytes == 0;
+}
+
 // Whether a pool in blocks of channels, the conversions included, takes less time than one in row-major order. Measured
 // with AVX2: the conversion costs less than the pool saves where blocks pad channels to at most three times their
 // number (3x3 by steps of 2 over 3 channels of 224x224: 2.4 ms and 0.7), but a pool over all positions, which reads
@@ -175,10 +201,15 @@ void Arenas::give_back(Arena arena) {
 
 struct Primitives::Context {
   dnnl::stream stream;
-  std::vector<std::unordered_map<int, memory>> args;       // arguments per step
-  std::vector<std::pair<memory, size_t>> inputs, outputs;  // whose data each run sets
-  std::vector<std::pair<memory, size_t>> placed;           // in the arena, at an offset
-  const std::byte* arena = nullptr;                        // in which they lie
+  std::vector<std::unordered_map<int, memory>> args;  // arguments per step
+  struct Result {
+    memory data;
+    size_t index, offset;  // number of the output, and the place in it in bytes
+  };
+  std::vector<std::pair<memory, size_t>> inputs;  // whose data each run sets
+  std::vector<Result> outputs;                    // likewise
+  std::vector<std::pair<memory, size_t>> placed;  // in the arena, at an offset
+  const std::byte* arena = nullptr;               // in which they lie
 };
 
 // Makes the primitives of one network, op by op.
@@ -194,9 +225,9 @@ class Builder {
       set_slot(network_.inputs[i], new_slot(dims_of(network_.inputs[i]), Place::input, i));
     for (const Op& op : network_.ops) {
       add(op);
-      for (const int32_t input : op.inputs) --uses_[at(input)];
+      for (const int32_t input : op.inputs) use(input);
       for (const PostOp& post : op.post) {
-        if (post.tensor >= 0) --uses_[at(post.tensor)];
+        if (post.tensor >= 0) use(post.tensor);
       }
     }
     for (size_t i = 0; i < network_.outputs.size(); ++i) add_output(network_.outputs[i], i);
@@ -226,7 +257,8 @@ class Builder {
 
   size_t new_storage(Place place, size_t nbytes, size_t index = 0) {
     made_.storages_.push_back({.place = place, .index = index, .nbytes = nbytes});
-    tensors_on_.emplace_back();
+    groups_.push_back(groups_.size());
+    live_.push_back(0);
     return made_.storages_.size() - 1;
   }
   size_t add_slot(memory::desc desc, size_t storage) {
@@ -241,7 +273,22 @@ class Builder {
 
   void set_slot(int32_t tensor, size_t slot) {
     slot_of_[at(tensor)] = slot;
-    tensors_on_[made_.slots_[slot].storage].push_back(tensor);
+    if (uses_[at(tensor)] > 0) ++live_[group_of(slot)];
+  }
+
+  // Returns the storage that holds a slot's and all that are joined with it.
+  size_t group_of(size_t slot) {
+    size_t storage = made_.slots_[slot].storage;
+    while (groups_[storage] != storage) storage = groups_[storage] = groups_[groups_[storage]];
+    return storage;
+  }
+
+  void use(int32_t tensor) {
+    if (--uses_[at(tensor)] > 0 || is_constant(tensor)) return;
+    --live_[group_of(slot_of(tensor))];
+    const auto copies = copies_.find(tensor);
+    if (copies == copies_.end()) return;
+    for (const size_t copy : copies->second) --live_[group_of(copy)];
   }
 
   const memory::desc& desc_of(size_t slot) const { return made_.slots_[slot].desc; }
@@ -280,7 +327,7 @@ class Builder {
       add_reorder(from, slot);
     }
     copies_[tensor].push_back(slot);
-    tensors_on_[made_.slots_[slot].storage].push_back(tensor);
+    ++live_[group_of(slot)];
     return slot;
   }
 
@@ -347,16 +394,10 @@ class Builder {
   }
 
   // Returns the slot that an op with a sum writes to, which holds the other summand.
-  size_t summand(const Op& op, int32_t tensor, const memory::desc& desc) {
+  size_t summand(int32_t tensor, const memory::desc& desc) {
     const size_t from = in_layout(tensor, desc);
-    const size_t storage = made_.slots_[from].storage;
-    const auto is_free = [&](int32_t other) { return uses_[at(other)] == (other == tensor ? 1 : 0); };
-    const bool is_read = std::any_of(op.inputs.begin(), op.inputs.end(), [&](int32_t input) {
-      return made_.slots_[slot_of(input)].storage == storage || input == tensor;
-    });
-    const std::vector<int32_t>& on_it = tensors_on_[storage];
-    if (made_.storages_[storage].place == Place::arena && !is_read && std::all_of(on_it.begin(), on_it.end(), is_free))
-      return from;
+    const bool is_last_use = uses_[at(tensor)] == 1 && live_[group_of(from)] == 1;
+    if (is_last_use && made_.storages_[made_.slots_[from].storage].place == Place::arena) return from;
     const size_t copy = new_slot(desc);
     add_reorder(from, copy);
     return copy;
@@ -364,7 +405,7 @@ class Builder {
 
   size_t result_slot(const Op& op, const memory::desc& desc) {
     for (const PostOp& post : op.post) {
-      if (post.kind == PostKind::sum) return summand(op, post.tensor, desc);
+      if (post.kind == PostKind::sum) return summand(post.tensor, desc);
     }
     return new_slot(desc);
   }
@@ -509,19 +550,50 @@ class Builder {
     add_unary(op, dnnl::softmax_v2_forward(pd), from, pd.dst_desc(), pd.scratchpad_desc());
   }
 
+  // Operands that lie one after another in the result are made in its memory; others are copied there.
   void add_concat(const Op& op) {
-    std::vector<std::pair<int, size_t>> args;
-    std::vector<memory::desc> sources;
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const size_t slot = slot_of(op.inputs[i]);
-      args.emplace_back(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), slot);
-      sources.push_back(desc_of(slot));
+    const memory::format_tag tag = concat_tag(op);
+    std::vector<size_t> parts;
+    for (const int32_t input : op.inputs) parts.push_back(in_layout(input, {dims_of(input), kFloat, tag}));
+    const memory::desc whole(dims_of(op.output), kFloat, tag);
+    const size_t slot = new_slot(whole);
+    memory::dims begin(whole.data.ndims, 0);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Dims& dims = dims_of(op.inputs[i]);
+      join(parts[i], whole.submemory_desc(dims, begin), made_.slots_[slot].storage);
+      begin[static_cast<size_t>(op.sizes[0])] += dims[static_cast<size_t>(op.sizes[0])];
     }
-    const dnnl::concat::primitive_desc pd(static_cast<int>(op.sizes[0]), sources, made_.engine_, attr_);
-    const size_t slot = new_slot(pd.dst_desc());
-    args.emplace_back(DNNL_ARG_DST, slot);
-    add_step(dnnl::concat(pd), std::move(args), pd.scratchpad_desc());
     set_slot(op.output, slot);
+  }
+
+  // Returns the layout of most elements among the operands of a concat, of those that have no padding.
+  memory::format_tag concat_tag(const Op& op) {
+    const std::vector<memory::format_tag> tags = concat_tags(dims_of(op.output).size());
+    std::vector<int64_t> elements(tags.size(), 0);
+    for (size_t i = 0; i < tags.size(); ++i) {
+      bool has_padding = false;
+      for (const int32_t input : op.inputs) {
+        const memory::desc desc(dims_of(input), kFloat, tags[i]);
+        has_padding |= desc.data.padded_dims[1] != desc.data.dims[1] && desc.data.ndims > 1;
+        if (desc_of(slot_of(input)) == desc) elements[i] += num_elements(dims_of(input));
+      }
+      if (has_padding) elements[i] = 0;
+    }
+    return tags[static_cast<size_t>(std::max_element(elements.begin(), elements.end()) - elements.begin())];
+  }
+
+  // Gives what a slot holds its place in the storage of a concat. Two things stay where they are and are copied: memory
+  // that is not of the arena, and memory that is part of another storage, as that of an operand of two concats is.
+  void join(size_t slot, const memory::desc& part, size_t whole) {
+    const size_t own = made_.slots_[slot].storage;
+    Storage& storage = made_.storages_[own];
+    const bool is_free = storage.place == Place::arena && storage.parent == SIZE_MAX;
+    if (!is_free || storage.nbytes != desc_of(slot).get_size() || !has_form_of(part, desc_of(slot)))
+      return add_reorder(slot, add_slot(part, whole));
+    storage.parent = whole;
+    storage.offset = static_cast<size_t>(part.data.offset0) * sizeof(float);
+    groups_[own] = whole;
+    live_[whole] += live_[own];
   }
 
   void add_view(const Op& op) {
@@ -555,11 +627,11 @@ class Builder {
     set_slot(op.output, slot);
   }
 
-  // A result that lies in row-major order in memory of its own is written where the caller wants it.
+  // A result that lies in row-major order in memory of its own is written where the caller wants it, with its parts.
   void add_output(int32_t tensor, size_t index) {
     const size_t from = slot_of(tensor);
     Storage& storage = made_.storages_[made_.slots_[from].storage];
-    if (storage.place == Place::arena && desc_of(from) == plain(dims_of(tensor))) {
+    if (storage.place == Place::arena && storage.parent == SIZE_MAX && desc_of(from) == plain(dims_of(tensor))) {
       storage.place = Place::output;
       storage.index = index;
       return;
@@ -567,11 +639,30 @@ class Builder {
     add_reorder(from, new_slot(dims_of(tensor), Place::output, index));
   }
 
-  // Gives each storage the first place in the arena that is free while it holds something.
+  // Gives each storage the first place in the arena that is free while it holds something, and then its parts theirs. A
+  // storage was made after its parts.
   void lay_out() {
+    for (const Storage& part : made_.storages_) {
+      if (part.parent == SIZE_MAX || part.first == SIZE_MAX) continue;
+      Storage& whole = made_.storages_[part.parent];
+      whole.first = std::min(whole.first, part.first);
+      whole.last = std::max(whole.last, part.last);
+    }
+    place_whole();
+    for (size_t i = made_.storages_.size(); i-- > 0;) {
+      Storage& part = made_.storages_[i];
+      if (part.parent == SIZE_MAX) continue;
+      const Storage& whole = made_.storages_[part.parent];
+      part.place = whole.place;
+      part.index = whole.index;
+      part.offset += whole.offset;
+    }
+  }
+
+  void place_whole() {
     std::vector<const Storage*> placed;
     for (Storage& storage : made_.storages_) {
-      if (storage.place != Place::arena || storage.first == SIZE_MAX) continue;
+      if (storage.place != Place::arena || storage.parent != SIZE_MAX || storage.first == SIZE_MAX) continue;
       bool is_free = false;
       while (!is_free) {
         is_free = true;
@@ -594,7 +685,8 @@ class Builder {
   const dnnl::primitive_attr attr_ = plain_attr();
   std::vector<size_t> slot_of_;                    // slot per tensor, in the layout that its op gave it
   std::map<int32_t, std::vector<size_t>> copies_;  // slots per tensor, in other layouts
-  std::vector<std::vector<int32_t>> tensors_on_;   // each storage
+  std::vector<size_t> groups_;                     // per storage itself, or one that holds it (group_of)
+  std::vector<int32_t> live_;                      // tensors with uses in each storage and its parts; 0 for a part
   std::vector<int32_t> uses_;                      // readers per tensor: ops that are still to come, and outputs
 };
 
@@ -616,7 +708,7 @@ std::unique_ptr<Primitives::Context> Primitives::make_context() const {
     void* data = storage.place == Place::constant ? storage.constant.get_data_handle() : nullptr;
     memories.emplace_back(slot.desc, engine_, data);
     if (storage.place == Place::input) context->inputs.emplace_back(memories.back(), storage.index);
-    if (storage.place == Place::output) context->outputs.emplace_back(memories.back(), storage.index);
+    if (storage.place == Place::output) context->outputs.push_back({memories.back(), storage.index, storage.offset});
     if (storage.place == Place::arena) context->placed.emplace_back(memories.back(), storage.offset);
   }
   for (const Step& step : steps_) {
@@ -655,7 +747,8 @@ void Primitives::run(DLTensor* const* args) {
   std::unique_ptr<Context> context = take_context();
   Arenas::Arena arena = arenas_.take();
   for (auto& [memory, index] : context->inputs) memory.set_data_handle(args[index]->data);
-  for (auto& [memory, index] : context->outputs) memory.set_data_handle(args[network_->inputs.size() + index]->data);
+  for (auto& [memory, index, offset] : context->outputs)
+    memory.set_data_handle(static_cast<std::byte*>(args[network_->inputs.size() + index]->data) + offset);
   if (context->arena != arena.begin()) {
     context->arena = arena.begin();
     for (auto& [memory, offset] : context->placed) memory.set_data_handle(arena.begin() + offset);

@@ -68,6 +68,7 @@ class Primitives {
     Place place = Place::arena;
     size_t index = 0;  // number of the input or output
     size_t nbytes = 0, offset = 0;
+    size_t parent = SIZE_MAX;           // the storage that it is a part of, at `offset`; SIZE_MAX: none
     size_t first = SIZE_MAX, last = 0;  // the steps between which it holds something
     dnnl::memory constant = {};
   };
