@@ -103,7 +103,7 @@ std::vector<float> pooled(const PoolCase& one, const Dims& result, const std::ve
   return output;
 }
 
-void expect_pooled(const PoolCase& one, bool is_generated) {
+void expect_pooled(const PoolCase& one, [[maybe_unused]] bool is_generated) {
   SCOPED_TRACE(testing::PrintToString(one.dims) + " " + std::to_string(static_cast<int>(one.algorithm)));
   const auto network = std::make_shared<const Network>(pool_network(one));
   Arenas arenas;
@@ -367,6 +367,43 @@ TEST(Primitives, RandomConcatsAndSumsAreRight) {
       }
     }
     maker.expect_right({tensors.back(), any()});
+  }
+}
+
+// A product with a tensor that is broadcast to a convolution's result.
+void expect_broadcast(const Dims& dims, const Dims& factors, [[maybe_unused]] bool is_generated = true) {
+  SCOPED_TRACE(testing::PrintToString(factors));
+  Maker maker;
+  const int32_t x = maker.convolution(maker.input(dims)), factor = maker.constant(factors, numbers(factors, 7));
+  std::vector<float> elements = maker.value_of(x);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    int64_t rest = static_cast<int64_t>(i), offset = 0, scale = 1;
+    for (size_t axis = dims.size(); axis-- > 0; rest /= dims[axis]) {
+      if (factors[axis] == 1) continue;
+      offset += rest % dims[axis] * scale;
+      scale *= factors[axis];
+    }
+    elements[i] *= maker.value_of(factor)[static_cast<size_t>(offset)];
+  }
+  const int32_t result = maker.add(dims, std::move(elements));
+  maker.network.ops.push_back(
+      {.kind = OpKind::binary, .algorithm = Algorithm::multiply, .inputs = {x, factor}, .output = result});
+  const auto made = maker.expect_right({result, x});
+#ifdef __x86_64__
+  for (const Primitives::StepInfo& step : made->steps())
+    EXPECT_TRUE(step.kind != primitive::kind::binary || step.implementation.substr(0, 3) == "jit" || !is_generated)
+        << step.implementation;
+#endif
+}
+
+TEST(Primitives, BroadcastsTakeGeneratedCode) {
+  for (const int64_t channels : {16, 20}) {
+    expect_broadcast({2, channels, 5, 6}, {1, channels, 1, 1});
+    expect_broadcast({2, channels, 5, 6}, {1, 1, 1, 1});
+    expect_broadcast({2, channels, 5, 6}, {2, channels, 1, 1});
+    expect_broadcast({2, channels, 5, 6}, {1, 1, 5, 6});
+    expect_broadcast({2, channels, 5, 6}, {2, 1, 1, 1}, false);
+    expect_broadcast({2, channels, 5, 6}, {1, channels, 5, 6});
   }
 }
 
