@@ -5,6 +5,7 @@
 #include <map>
 #include <stdexcept>
 #include <string_view>
+#include <unordered_map>
 
 #include "backends/onednn/cost.h"
 #include "backends/onednn/fuse.h"
@@ -46,20 +47,18 @@ struct Region {
 
 // Networks of one blob, and the regions that were asked for.
 struct Loaded {
-  std::vector<std::shared_ptr<const Network>> networks;
+  std::unordered_map<std::string, std::shared_ptr<const Network>> networks;  // by the names of their regions
   Arenas arenas;
   std::mutex mutex;
   std::map<std::pair<const Network*, int32_t>, std::unique_ptr<Region>> regions;  // by number of threads
 
   Region* find(const std::string& region, int32_t num_workers) {
-    for (const std::shared_ptr<const Network>& network : networks) {
-      if (network->name != region) continue;
-      const std::scoped_lock lock(mutex);
-      std::unique_ptr<Region>& made = regions[{network.get(), num_workers}];
-      if (!made) made = std::make_unique<Region>(network, num_workers, arenas);
-      return made.get();
-    }
-    return nullptr;
+    const auto found = networks.find(region);
+    if (found == networks.end()) return nullptr;
+    const std::scoped_lock lock(mutex);
+    std::unique_ptr<Region>& made = regions[{found->second.get(), num_workers}];
+    if (!made) made = std::make_unique<Region>(found->second, num_workers, arenas);
+    return made.get();
   }
 };
 
@@ -143,8 +142,10 @@ int32_t load_blob(void*, const void* blob, uint64_t size, const DLTensor* const*
     std::vector<Constant> given;
     for (uint64_t i = 0; i < num_constants; ++i) given.push_back(constant_of(*constants[i]));
     auto made = std::make_unique<Loaded>();
-    for (Network& network : load(static_cast<const char*>(blob), size, given))
-      made->networks.push_back(std::make_shared<const Network>(std::move(network)));
+    for (Network& network : load(static_cast<const char*>(blob), size, given)) {
+      const std::string name = network.name;
+      made->networks.emplace(name, std::make_shared<const Network>(std::move(network)));
+    }
     *loaded = made.release();
   });
 }

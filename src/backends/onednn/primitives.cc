@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "backends/onednn/arena_plan.h"
+
 // The runtime of OpenMP that oneDNN is linked to.
 extern "C" void omp_set_num_threads(int);
 extern "C" int omp_get_max_threads(void);
@@ -19,8 +21,6 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr auto kFloat = memory::data_type::f32;
-
-size_t aligned(size_t nbytes) { return (nbytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // The number of threads that oneDNN plans and runs with is the calling thread's.
 class ThreadCount {
@@ -672,24 +672,15 @@ class Builder {
   }
 
   void place_whole() {
-    std::vector<const Storage*> placed;
+    std::vector<Storage*> whole;
+    std::vector<Lifetime> lifetimes;
     for (Storage& storage : made_.storages_) {
       if (storage.place != Place::arena || storage.parent != SIZE_MAX || storage.first == SIZE_MAX) continue;
-      bool is_free = false;
-      while (!is_free) {
-        is_free = true;
-        for (const Storage* other : placed) {
-          const bool meets = other->first <= storage.last && storage.first <= other->last;
-          const bool overlaps = storage.offset < other->offset + aligned(other->nbytes) &&
-                                other->offset < storage.offset + aligned(storage.nbytes);
-          if (!meets || !overlaps) continue;
-          storage.offset = other->offset + aligned(other->nbytes);
-          is_free = false;
-        }
-      }
-      placed.push_back(&storage);
-      made_.arena_nbytes_ = std::max(made_.arena_nbytes_, storage.offset + aligned(storage.nbytes));
+      whole.push_back(&storage);
+      lifetimes.push_back({.first = storage.first, .last = storage.last, .nbytes = storage.nbytes});
     }
+    made_.arena_nbytes_ = plan_arena(lifetimes, kAlignment).nbytes;
+    for (size_t i = 0; i < whole.size(); ++i) whole[i]->offset = lifetimes[i].offset;
   }
 
   Primitives& made_;
