@@ -32,7 +32,8 @@ class ObjectCheck {
  public:
   ObjectCheck(const ObjectCode& object, const NativeTarget& target) : object_(object), target_(target) {}
 
-  void run() {
+  // Returns the names of the symbols that the object defines for others.
+  std::vector<std::string> run() {
     check_header();
     for (size_t i = 1; i < sections_.size(); ++i) check_section(sections_[i]);
     for (const Elf64_Shdr& it : sections_) {
@@ -41,6 +42,7 @@ class ObjectCheck {
     for (const Elf64_Shdr& it : sections_) {
       if (it.sh_type == SHT_RELA) check_relocations(it);
     }
+    return std::move(defined_);
   }
 
  private:
@@ -145,6 +147,7 @@ class ObjectCheck {
       require(i < table.sh_info ? binding == STB_LOCAL : binding == STB_GLOBAL || binding == STB_WEAK,
               "bad binding of a symbol");
       require(type <= STT_FILE, "unknown type of a symbol");
+      if (binding != STB_LOCAL && it.st_shndx != SHN_UNDEF) defined_.emplace_back(name_of(strings, it));
       if (it.st_shndx == SHN_UNDEF || it.st_shndx == SHN_ABS) continue;
       require(it.st_shndx < sections_.size(), "a symbol refers to no section");
       const uint64_t size = sections_[it.st_shndx].sh_size;
@@ -193,10 +196,15 @@ class ObjectCheck {
   std::vector<Elf64_Shdr> sections_;
   Elf64_Shdr names_{};
   uint64_t symbol_count_ = 0;
+  std::vector<std::string> defined_;
 };
 
 }  // namespace
 
 void check_object(const ObjectCode& object, const NativeTarget& target) { ObjectCheck(object, target).run(); }
+
+std::vector<std::string> defined_symbols(const ObjectCode& object, const NativeTarget& target) {
+  return ObjectCheck(object, target).run();
+}
 
 }  // namespace headrace::codegen

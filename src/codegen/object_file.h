@@ -10,4 +10,7 @@ namespace headrace::codegen {
 // data, no compressed sections). lld trusts its input: a damaged object can make it read outside its memory.
 void check_object(const ObjectCode& object, const NativeTarget& target);
 
+// Returns the names of the functions and variables that an object gives to others. Throws as check_object() does.
+std::vector<std::string> defined_symbols(const ObjectCode& object, const NativeTarget& target);
+
 }  // namespace headrace::codegen

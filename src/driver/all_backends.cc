@@ -99,6 +99,8 @@ std::string name_of_compiler(const std::string& function) {
 [[noreturn]] void throw_unknown(const std::string& name) {
   if (name == partition::kNative)
     throw_user_error("'native' is not a backend: native code computes what no backend takes; leave the name out");
+  if (name.empty())
+    throw_user_error("the name of a backend is empty; give names with commas between them, as in onednn,ccompiler");
   const std::vector<std::string> known = known_backends();
   const std::vector<std::string> near = near_names(name, known, '-');
   if (name.find('/') != std::string::npos || name.ends_with(".so"))

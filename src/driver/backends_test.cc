@@ -335,6 +335,28 @@ TEST(Backends, APatternTableCountsInACompile) {
   EXPECT_THAT(error("torn_table_test"), HasSubstr("relay.ext.torn_table_test.patterns gives, cannot be read: "));
 }
 
+// As `headrace verify` compiles one region to find the op that is wrong: with the region's backend alone.
+TEST(Backends, WithoutPlacementOnlyTheNamedBackendIsLeft) {
+  for (const char* name : {"ccompiler", "examplejson"})
+    if (const std::string why = kit::why_without(name); !why.empty()) GTEST_SKIP() << why;
+  const Model model = make_model(module_of(kThreeParts));
+  const auto places = [&](CompileOptions options) {
+    options.backends = {"examplejson"};
+    std::vector<std::string> names;
+    for (const artifact::Placement& one : explain(model, options).placement) names.push_back(one.backend);
+    return names;
+  };
+  const CompileOptions given{.target = parse_target("llvm -mcpu=x86-64-v3 -extern=ccompiler,examplejson"),
+                             .placement = Placement::cost,
+                             .costs = "no_such_costs.json",
+                             .plan = "no_such_plan.json",
+                             .overrides = {{.pattern = "*", .backend = "ccompiler"}}};
+  const CompileOptions alone = without_placement(given);
+  EXPECT_EQ(alone.target->text("mcpu"), "x86-64-v3");
+  EXPECT_THAT(places(alone), AllOf(Contains("examplejson"), Not(Contains("ccompiler"))));
+  EXPECT_THAT(places({.target = given.target}), Contains("ccompiler")) << "the target names it";
+}
+
 TEST(Backends, NamesAreChecked) {
   if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const auto error = [](const std::string& name) {
@@ -345,7 +367,7 @@ TEST(Backends, NamesAreChecked) {
   EXPECT_THAT(error("nobody"), HasSubstr("; give the library of another one by --plugin (headrace.load_backend"));
   EXPECT_THAT(error("./libchip.so"),
               HasSubstr("'./libchip.so' is not the name of a backend; give a library by --plugin"));
-  EXPECT_THAT(error(""), HasSubstr("there is no backend ''"));
+  EXPECT_THAT(error(""), HasSubstr("the name of a backend is empty; give names with commas between them"));
   EXPECT_THAT(error("ccompilr"), HasSubstr("NAME; did you mean ccompiler?"));
   EXPECT_THAT(error("nobody"), Not(HasSubstr("did you mean")));
   EXPECT_THAT(error("nobody"), HasSubstr("; `python -m headrace` also has those of Python's packages"));

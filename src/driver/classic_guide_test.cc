@@ -120,7 +120,11 @@ TEST_F(ClassicGuide, SourceThatIsWrongSaysSo) {
   EXPECT_THAT(error("int f", "c"), HasSubstr("the C compiler"));
   EXPECT_THAT(error("int f", "cc"), HasSubstr("the C++ compiler"));
   EXPECT_THAT(error("double x;", "c"), HasSubstr("C source for the region 'f' that has no function of that name"));
-  EXPECT_THAT(error("int f_alone;", "c"), HasSubstr("'f' failed: symbol not defined"));
+  for (const char* without : {"int f_alone;", "static int f(void) { return 0; } int (*g)(void) = f;", "int f(void);"})
+    EXPECT_THAT(error(without, "c"),
+                HasSubstr("the code of the backend 'wrong_c' lacks the function 'f' of the region 'f'; check that its "
+                          "source defines that function, that it is not static"));
+  EXPECT_THAT(error("int f() { return 0; }", "cc"), HasSubstr("that it is extern \"C\" in C++"));
   register_global("relay.ext.wrong_c", make_packed([](const relay::Function&) {
                     return codegen::make_c_module("int f;", "c", {"f"}, {"f_const_0"});
                   }),

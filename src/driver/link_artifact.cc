@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include "artifact/check_manifest.h"
 #include "artifact/manifest_json.h"
@@ -14,6 +15,7 @@
 #include "base/utf8.h"
 #include "base/write_all.h"
 #include "codegen/c_source.h"
+#include "codegen/object_file.h"
 #include "plan/side_file.h"
 #include "plan/static_main_tables.h"
 
@@ -96,6 +98,23 @@ std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& comp
   return objects;
 }
 
+// Throws UserError for a region whose function no object defines. The linker would name the function alone.
+void check_regions_are_defined(const CompiledCode& code, const std::vector<codegen::ObjectCode>& objects) {
+  const auto has_symbol = [](const artifact::Region& region) { return !region.symbol.empty(); };
+  if (std::none_of(code.regions.begin(), code.regions.end(), has_symbol)) return;
+  std::set<std::string> defined;
+  for (const codegen::ObjectCode& object : objects) {
+    for (std::string& name : codegen::defined_symbols(object, code.target)) defined.insert(std::move(name));
+  }
+  for (const artifact::Region& region : code.regions) {
+    if (!has_symbol(region) || defined.count(region.symbol) > 0) continue;
+    throw_user_error(
+        "the code of the backend '{}' lacks the function '{}' of the region '{}'; check that its source defines that "
+        "function, that it is not static, that it is extern \"C\" in C++, and that no #if leaves it out",
+        region.backend, region.symbol, region.name);
+  }
+}
+
 // Writes the ELF file. If `side` is null, the weights go into it.
 artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, int descriptor, const std::string& name,
                              const plan::SideWeights* side) {
@@ -117,6 +136,7 @@ artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, i
     if (!region.symbol.empty()) exports.push_back(region.symbol);
   }
   const std::vector<codegen::ObjectCode> objects = all_objects(compiler, code, side);
+  check_regions_are_defined(code, objects);
   compiler.link({.target = code.target,
                  .form = form,
                  .objects = objects,

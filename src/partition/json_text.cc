@@ -12,6 +12,7 @@ namespace headrace::partition {
 namespace {
 
 constexpr int kMaxDepth = 16;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 std::string utf8_of(uint32_t code) {
   std::string made;
@@ -39,6 +40,7 @@ class JsonReader {
   explicit JsonReader(const NamedText& source) : source_(source), text_(source.text) {}
 
   JsonText read() {
+    if (text_.substr(0, kByteOrderMark.size()) == kByteOrderMark) at_ = kByteOrderMark.size();
     JsonText value = read_value(0);
     skip_space();
     if (at_ < text_.size()) fail("something follows the end of the JSON; remove it");

@@ -35,8 +35,9 @@ struct NamedText {
   [[noreturn]] void fail(size_t begin, size_t end, const std::string& message) const;
 };
 
-// Reads a text in UTF-8 (RFC 8259). UserError for wrong syntax, a key that an object has twice, an integer of more than
-// 64 bits, and values nested deeper than 16 levels.
+// Reads a text in UTF-8 (RFC 8259), which may begin with a byte order mark, as some editors write it. UserError for
+// wrong syntax, a key that an object has twice, an integer of more than 64 bits, and values nested deeper than 16
+// levels.
 JsonText parse_json_text(const NamedText& source);
 
 }  // namespace headrace::partition

@@ -66,6 +66,14 @@ class ListOfBackendsTest(CliTest):
             shown = self.call(verb, "convs.relay", "--backends", "onednn", *options, check=True).stdout
             self.assertRegex(shown, r"nn\.conv2d \(region tvmgen_default_onednn_main_0\)|main_0\)", shown)
 
+    def test_empty_names_of_backends(self) -> None:
+        self.needs_backends("ccompiler", "examplejson")
+        (self.folder / "one.relay").write_text(CONVS)
+        for names in ("ccompiler,,examplejson", ",ccompiler,examplejson,"):
+            shown = self.call("explain", "one.relay", "--backends", names, check=True).stdout
+            self.assertEqual(shown, self.call("explain", "one.relay", "--backends", "ccompiler,examplejson").stdout)
+        self.assertIn("the name of a backend is empty", self.call("explain", "one.relay", "--backends", "").stderr)
+
     def test_an_alias_is_the_backend(self) -> None:
         self.needs_backends("onednn")
         text = ONE.replace('"ccompiler"', '"dnnl"').replace("exp(add(%a, %a))", "exp(%a)")

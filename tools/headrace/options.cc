@@ -59,7 +59,9 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
     options_.push_back(verb.add_option(name, value, what));
     return verb.get_option(name);
   };
-  add("--backends", backends, "Backends beside the native one, in the order of their priority")
+  add("--backends", backends,
+      "Backends beside the native one, in the order of their priority, as onednn,ccompiler; empty names between commas "
+      "are left out")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAMES");

@@ -51,6 +51,13 @@ TEST(Plan, ReadsWhatItPrints) {
   EXPECT_EQ(print_plan(parse_plan(print_plan(empty), "empty")), print_plan(empty));
 }
 
+TEST(Plan, AByteOrderMarkMayGoBefore) {
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(print_plan(parse_plan(mark + kGood, "good.json")), kGood);
+  EXPECT_THAT(kit::user_error_of([&] { parse_plan(mark, "mark.json"); }), HasSubstr("where a value should be"));
+  EXPECT_THAT(kit::user_error_of([&] { parse_plan(mark + mark + kGood, "two.json"); }), HasSubstr("two.json:1:"));
+}
+
 std::string with_costs(const std::string& value) {
   std::string text = kGood;
   return text.insert(text.find("  \"backends\""), "  \"costs\": " + value + ",\n");
