@@ -1,5 +1,6 @@
 // Counts the instructions of a piece of work, by running it step by step in a child process. The number is the same in
-// every run, whatever else the machine does.
+// every run, whatever else the machine does: the kernel's code that reads clocks, whose length differs, is left out (on
+// x86-64).
 #pragma once
 
 #include <cstdint>
