@@ -544,7 +544,7 @@ class Backend {
   virtual std::string patterns() const { return ""; }
   // Returns the names of the options that `compile` asks for; others that a user gives are errors.
   virtual std::vector<std::string> options() const { return {}; }
-  // Returns whether the backend computes a call of an op, whose operands are inputs and constants.
+  // Returns whether the backend computes a call of an op, whose operands are inputs, constants and tuples of them.
   virtual Verdict supports(const Node&) const { return no("the backend computes only what its patterns match"); }
   // Returns whether the backend computes what one of its patterns matched.
   virtual Verdict accepts(const std::string&, const Graph&) const { return yes(); }

@@ -213,7 +213,7 @@ typedef struct hr_machine {
 /* A call whose time the host asks for. Since minor version 2. */
 typedef struct hr_cost_query {
   hr_abi abi;
-  const hr_graph* graph; /* the call, whose operands are inputs and constants */
+  const hr_graph* graph; /* the call, whose operands are inputs, constants and tuples of them */
   uint32_t node;         /* its number: a call of an op or a composite, which the backend takes */
   int32_t num_threads;
   double native_seconds; /* the host's estimate for its own code */
@@ -239,9 +239,11 @@ typedef struct hr_backend {
    * which docs/dataflow-patterns.md describes: { mine.conv_relu: nn.relu(nn.conv2d(_, const)[attrs groups=1,
    * data_layout="NCHW"]) } Several patterns may have one name: forms of one thing. NULL: none. */
   const char* patterns;
-  /* Says whether the backend takes a call: node `node` of `graph`, whose operands are inputs and constants. */
+  /* Says whether the backend takes a call: node `node` of `graph`, whose operands are inputs and constants, and tuples
+   * of them, as concatenate has one. */
   void (*supports)(void* self, const hr_graph* graph, uint32_t node, hr_verdict* verdict);
-  /* Says whether the backend takes what a pattern matched. NULL: it takes all matches. */
+  /* Says whether the backend takes what a pattern matched. NULL: it takes all matches. It is not asked about matches
+   * that a program marks by hand: `compile` gets these as they are, and refuses what it does not take. */
   void (*accepts)(void* self, const char* pattern, const hr_graph* match, hr_verdict* verdict);
   /* Compiles regions: each graph of the request is emitted or refused. A failure is for what the user must mend, such
    * as a wrong option: it ends the compile. Since minor version 3, a request without graphs asks for that alone. */

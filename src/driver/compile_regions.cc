@@ -125,10 +125,6 @@ class RegionCompiler {
                fmt::format("the C source for the region '{}' asks for constants, which kernels do not take; write them "
                            "into the source",
                            region.name));
-    if (source.GetSource().find(region.name) == std::string::npos)
-      throw_at(region.function->span, "compile",
-               fmt::format("the backend '{}' returned C source for the region '{}' that has no function of that name",
-                           region.backend, region.name));
     made_.regions[index] = {.symbol = region.name, .module = {}};
     if (!add_once(made_.sources, source)) return;
     const auto cc = options.get("cc");

@@ -22,7 +22,7 @@ constexpr hr_reason kRefusalReasons[] = {
 std::optional<Verdict> read_pair(const Array<Value>& pair) {
   if (pair.size() != 2 || !pair[0].is<int64_t>() || !pair[1].is<std::string>()) return std::nullopt;
   const auto reason = static_cast<hr_reason>(pair[0].as<int64_t>());
-  if (reason == HR_REASON_NONE || reason_name(reason).empty()) return std::nullopt;
+  if (!is_refusal_reason(pair[0].as<int64_t>())) return std::nullopt;
   return Verdict{.reason = reason, .message = pair[1].as<std::string>()};
 }
 

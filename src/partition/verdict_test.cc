@@ -31,13 +31,14 @@ TEST(Answers, HaveOneMeaning) {
 TEST(Answers, OthersAreErrors) {
   const auto error = [](const Value& answer) { return kit::user_error_of([&] { read(answer); }); };
   EXPECT_EQ(error(Value(0.5)), "the check gave 0.5; it must give True or False, or a string that says why not");
-  for (const Value& wrong : {pair_of(0, "no"), pair_of(127, "no"), Value(Array<Value>{Value(int64_t{22})})})
+  const Value chosen = pair_of(HR_REASON_PLACE_BY_COST, "no"), failed = pair_of(HR_REASON_BACKEND_FAILED, "no");
+  for (const Value& wrong : {pair_of(0, "no"), pair_of(127, "no"), chosen, failed, Value(Array<Value>{Value(22)})})
     EXPECT_NE(error(wrong).find("the check gave "), std::string::npos);
 }
 
 TEST(Answers, VerdictsAreWrittenAsAnswers) {
   EXPECT_EQ(read(answer_of({})), "NONE ''");
-  EXPECT_EQ(read(answer_of({.reason = HR_REASON_BACKEND_FAILED, .message = "is off"})), "BACKEND_FAILED 'is off'");
+  EXPECT_EQ(read(answer_of({.reason = HR_REASON_DATA_DEPENDENT, .message = "is off"})), "DATA_DEPENDENT 'is off'");
   EXPECT_EQ(read(answer_of({.reason = HR_REASON_OP_UNSUPPORTED})), "OP_UNSUPPORTED ''");
 }
 

@@ -168,6 +168,17 @@ class PlanTest(CliTest):
         self.assertEqual([op["kind"] for op in explained["placement"] if op["backend"] == "ccompiler"], ["nn.relu"])
         self.assertNotIn("not taken", self.call(*words, check=True).stdout)
 
+    def test_costs_of_a_program_that_marks_a_region(self) -> None:
+        tensor = "Tensor[(2, 3), float32]"
+        (self.folder / "marked.relay").write_text(
+            '#[version = "0.0.5"]\n'
+            f'def @f(%a: {tensor}, Compiler="ccompiler", global_symbol="f") {{ add(%a, %a) }}\n'
+            f"def @main(%x: {tensor}) {{ @f(%x) }}\n"
+        )
+        line = "the costs leave out the regions that the program marks\n"
+        self.assertIn(line, self.call("explain", "marked.relay", "--backends", "ccompiler", check=True).stdout)
+        self.assertNotIn(line, self.call("explain", "parts.relay", "--backends", "ccompiler", check=True).stdout)
+
     def test_a_plan_that_was_tried(self) -> None:
         """A profile times the plan of least cost, here of relu alone by ccompiler, and it costs what it took."""
         (self.folder / "paths.relay").write_text(PATHS)

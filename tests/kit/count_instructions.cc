@@ -38,8 +38,8 @@ constexpr int kDone = 0, kNotTraced = 3, kThrew = 4;
   _exit(kDone);
 }
 
-// The code of the kernel that reads clocks in the process's own memory. It reads again while the kernel changes the time,
-// which a step, a thousand times as slow as an instruction, makes likely.
+// The code of the kernel that reads clocks in the process's own memory. It reads again while the kernel changes the
+// time, which a step, a thousand times as slow as an instruction, makes likely.
 class ClockCode {
  public:
   ClockCode() {

@@ -63,6 +63,14 @@ class BackendLists(unittest.TestCase):
         self.assertEqual(len(missing("unlisted", True, False)), 8)
         self.assertEqual(len(missing("unlisted", False, False)), 7)
 
+    def test_the_backends_in_python_are_the_same_in_both_languages(self) -> None:
+        row = re.search(r"kInPython = [^;]*\(\{([^}]*)\}\);", read("src/driver/all_backends.cc"))
+        table = re.search(r"^_OWN = \{(.*?)^\}", read("python/headrace/backend/__init__.py"), re.DOTALL | re.MULTILINE)
+        names = [re.findall(r'"(\w+)"', row[1]) if row else [], re.findall(r'^    "(\w+)":', table[1], re.MULTILINE)]
+        folder = ROOT / "python/headrace/backends"
+        found = sorted(package.parent.name for package in folder.glob("*/__init__.py"))
+        self.assertEqual([sorted(one) for one in names], [found, found])
+
     def test_the_page_names_the_lists(self) -> None:
         page = read("ARCHITECTURE.md")
         section = page[page.index("## A backend's places") :].split("\n## ")[0]

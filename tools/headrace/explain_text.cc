@@ -36,11 +36,15 @@ void print_scales(const std::vector<partition::PlanScale>& scales) {
 }
 
 // Prints the cost of the plan and, where costs decided, that of other plans.
-void print_cost(const partition::PlanCost& plan, bool is_by_cost) {
+void print_cost(const driver::Explanation& explained) {
+  const partition::PlanCost& plan = *explained.plan_cost;
   print_out("the plan costs {}, no plan less than {} (gap {}); costs are {}\n", partition::show_cost(plan.seconds),
             partition::show_cost(plan.lower_bound), partition::show_cost(plan.gap()), plan.source);
   print_scales(plan.scales);
-  if (!is_by_cost) return;
+  const auto& rows = explained.placement;
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.reason == HR_REASON_PLACE_BY_HAND; }))
+    print_out("the costs leave out the regions that the program marks\n");
+  if (!explained.is_by_cost) return;
   for (const partition::LabelSeconds& other : plan.others) {
     std::string name = "as much as possible by " + shown(other.label);
     if (other.label == partition::kListOrder) name = "by the order of the list";
@@ -173,7 +177,7 @@ void print_explanation(const driver::Explanation& explained) {
   for (const artifact::Placement& one : explained.placement) ++counts[one.backend];
   for (const auto& [backend, count] : counts) print_out("{} by {}\n", count_of(count, "op"), shown(backend));
   print_remedies(explained);
-  if (explained.plan_cost) print_cost(*explained.plan_cost, explained.is_by_cost);
+  if (explained.plan_cost) print_cost(explained);
   if (!explained.cost_failure.empty())
     print_out("the cost of the plan is not known: {}\n", shown(explained.cost_failure));
   print_regions(explained);

@@ -85,7 +85,7 @@ void answer(hr_verdict* verdict, const std::optional<No>& no) {
 
 template <typename F>
 void judge(hr_verdict* verdict, F&& find) {
-  verdict->reason = HR_REASON_OP_UNSUPPORTED;
+  verdict->reason = HR_REASON_BACKEND_FAILED;  // stays where it throws
   guarded(&verdict->message, [&] { answer(verdict, find()); });
 }
 
@@ -105,6 +105,8 @@ void refuse_options(const hr_options& options) {
 int32_t compile(void*, const hr_compile_request* request, const hr_message* message) {
   return guarded(message, [&] {
     refuse_options(request->options);
+    if (!HR_HAS_FIELD(hr_compile_request, request, emit_with_constants))
+      throw std::runtime_error("this Headrace is too old for the backend: it keeps no constants beside a blob");
     std::vector<Network> networks;
     std::vector<uint64_t> graphs;
     for (uint64_t i = 0; i < request->num_graphs; ++i) {

@@ -48,7 +48,9 @@ double scalar_of(const hr_graph_api& api, const hr_graph* graph, uint32_t node) 
   int64_t elements = 1;
   for (int32_t i = 0; i < tensor->ndim; ++i) elements *= tensor->shape[i];
   if (elements != 1) return std::nan("");
-  return static_cast<const float*>(tensor->data)[0];
+  float number = 0;
+  std::memcpy(&number, static_cast<const char*>(tensor->data) + tensor->byte_offset, sizeof number);
+  return number;
 }
 
 bool is_near(double value, double wanted) { return std::abs(value - wanted) <= 1e-5; }

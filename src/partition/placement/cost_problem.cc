@@ -152,16 +152,16 @@ std::shared_ptr<const BodyView> CostProblem::view_of(const std::vector<int32_t>&
   return views_[taken] = make_view(taken);
 }
 
-// Returns whether a native convolution makes the value, perhaps with what its kernel computes as well: then it is made
-// in blocks of channels.
-bool CostProblem::is_of_native_conv(size_t producer) const {
-  if (producer >= flow_.nodes.size()) return false;
-  for (auto node = static_cast<int32_t>(producer);;) {
-    if (is_conv(flow_.node(node))) return true;
+// Returns by node whether a native convolution makes its value, perhaps with what its kernel computes as well: then it
+// is made in blocks of channels.
+std::vector<bool> CostProblem::nodes_of_native_convs() const {
+  std::vector<bool> is_of_conv(flow_.nodes.size());
+  for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
     const auto join = joins_.find({node, kNativeLabel});
-    if (join == joins_.end()) return false;
-    node = join->second.front().operand;
+    const bool is_joined = join != joins_.end() && is_of_conv[static_cast<size_t>(join->second.front().operand)];
+    is_of_conv[static_cast<size_t>(node)] = is_joined || is_conv(flow_.node(node));
   }
+  return is_of_conv;
 }
 
 // Returns whether a convolution reads the value, perhaps behind a few calls that keep its layout.
@@ -195,12 +195,13 @@ size_t CostProblem::producer_of(const Expr& value) const {
 void CostProblem::read_borders(const OpCosts& costs) {
   leaving_.assign(plain_->consumers.size() * num_backends_, 0);
   entering_ = leaving_;
+  const std::vector<bool> is_of_conv = nodes_of_native_convs();
   for (size_t producer = 0; producer < plain_->consumers.size(); ++producer) {
     const bool is_result = producer < flow_.nodes.size() && plain_->is_result[producer];
     if (plain_->consumers[producer].empty() && !is_result) continue;
     const Type& type = value_of(producer)->checked_type();
     const size_t first = producer * num_backends_;
-    if (is_of_native_conv(producer)) leaving_[first] = costs.native_border(type);
+    if (producer < is_of_conv.size() && is_of_conv[producer]) leaving_[first] = costs.native_border(type);
     if (is_read_by_conv(producer)) entering_[first] = costs.native_border(type);
   }
   for (size_t backend = 1; backend < num_backends_; ++backend) read_borders_of_backend(costs, backend);

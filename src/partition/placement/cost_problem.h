@@ -137,7 +137,7 @@ class CostProblem {
                       const std::vector<int32_t>& labels) const;
   void read_borders(const OpCosts& costs);
   void read_borders_of_backend(const OpCosts& costs, size_t backend);
-  bool is_of_native_conv(size_t producer) const;
+  std::vector<bool> nodes_of_native_convs() const;
   bool is_read_by_conv(size_t producer) const;
   const Expr& value_of(size_t producer) const;
   template <typename OnCall, typename OnJoin, typename OnBorder>

@@ -36,6 +36,21 @@ TEST(InlineCalls, SharedValuesAreReadWhereTheFunctionIsMade) {
   EXPECT_EQ(element_as_double(results[1].tensor(), 0), 5.0);
 }
 
+// A region stays as the program marks it, with the matches of its patterns, in whichever form it is written.
+TEST(InlineCalls, RegionsOfOtherCompilersAreLeftAlone) {
+  const std::string region =
+      "(%a: float32, Compiler=\"x\", global_symbol=\"f\", Primitive=1) -> float32 {\n"
+      "  %0 = fn (%p: float32, Composite=\"x.exp\") -> float32 { exp(%p) };\n"
+      "  %0(%a)\n}\n";
+  const std::string open = "  %1 = fn (%q: float32) -> float32 { sqrt(%q) };\n";
+  for (const std::string& text : {"def @main(%x: float32) {\n" + open + "  %2 = fn " + region + ";\n  %2(%1(%x))\n}",
+                                  "def @f" + region + "def @main(%x: float32) {\n" + open + "  @f(%1(%x))\n}"}) {
+    const std::string after = relay::print_module(run_pass("InlineCalls", read(text)));
+    EXPECT_NE(after.find("Composite=\"x.exp\""), std::string::npos) << after;
+    EXPECT_EQ(after.find("%q"), std::string::npos) << after;
+  }
+}
+
 // Each calls the next twice: 2^40 bodies if it were done to the end.
 TEST(Inline, StopsBeforeTheProgramExplodes) {
   std::string text;

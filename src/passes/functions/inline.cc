@@ -183,7 +183,7 @@ class Inliner {
   }
 
   Expr inlined(const Expr& body) {
-    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, is_rewritten, [&](const Expr& before, const Expr& after) {
       if (const auto* name = before.as<GlobalVarNode>()) return takes_values_ ? value_of(*name) : after;
       const auto* call = before.as<CallNode>();
       if (call == nullptr) return after;
@@ -192,6 +192,12 @@ class Inliner {
       if (callee == nullptr || callee->function->params.size() != call->args.size()) return same;
       return inline_call(*call, *same.as<CallNode>(), *callee);
     });
+  }
+
+  // A region that the program marks as a literal stays as it is, as one that is a global function does.
+  static bool is_rewritten(const Expr& expr) {
+    const auto* function = expr.as<FunctionNode>();
+    return function == nullptr || !relay::is_left_alone(*function);
   }
 
   // Returns the function that a name stands for where it is a value; the name itself where it stays.

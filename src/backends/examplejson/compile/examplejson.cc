@@ -3,6 +3,7 @@
 #include <array>
 
 #include "backends/examplejson/run/graph_module.h"
+#include "backends/examplejson/run/graph_text.h"
 #include "ops/op_handles.h"
 #include "relay/match.h"
 #include "relay/visit.h"
@@ -41,10 +42,15 @@ Verdict check_call(const relay::CallNode& call) {
 class GraphWriter {
  public:
   explicit GraphWriter(const partition::RegionSource& region)
-      : function_(*region.function), text_(region.name + "\n") {}
+      : function_(*region.function), name_(region.name), text_(region.name + "\n") {}
 
   Expected<std::string> write() {
     const auto* root = relay::op_call(function_.body);
+    if (!is_subgraph_name(name_))
+      return Refusal{HR_REASON_BAD_MODEL,
+                     fmt::format("its name '{}' is not one of a subgraph, which has letters, digits and _, and is not "
+                                 "'input'; rename it",
+                                 name_)};
     if (root == nullptr)
       return Refusal{HR_REASON_OP_UNSUPPORTED, "the region has several results, or none that it computes"};
     const Shape shape = relay::known_shape_of(function_.body).value_or(Shape());
@@ -74,6 +80,7 @@ class GraphWriter {
   }
 
   const relay::FunctionNode& function_;
+  const std::string& name_;
   std::string text_, dims_;
   std::unordered_map<const Object*, size_t> ids_;
   std::optional<Refusal> refusal_;

@@ -74,6 +74,18 @@ TEST(ExampleJson, TwoResultsAreRefused) {
   EXPECT_THAT(manifest.programs[0].placement.at(0).message, HasSubstr("examplejson refused its region"));
 }
 
+// The text has the region's name as a line of one word.
+TEST(ExampleJson, NamesThatTheTextCannotHaveAreRefused) {
+  for (const std::string name : {"input", "other.name", "1st"}) {
+    const IRModule module = read("def @f(%a: Tensor[(2), float32], Compiler=\"examplejson\", global_symbol=\"" + name +
+                                 "\") { add(%a, %a) }\ndef @main(%x: Tensor[(2), float32]) { @f(%x) }\n");
+    const driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(module));
+    EXPECT_THAT(compiled.report.manifest.regions, SizeIs(0));
+    ASSERT_THAT(compiled.report.notes, SizeIs(1)) << name;
+    EXPECT_THAT(compiled.report.notes[0].message, HasSubstr("its name '" + name + "' is not one of a subgraph"));
+  }
+}
+
 TEST(ExampleJson, TheGuidesNameIsAnAlias) {
   const IRModule module = read(
       "def @f(%a: Tensor[(2), float32], Compiler=\"examplejsoncompiler\") { add(%a, %a) }\n"

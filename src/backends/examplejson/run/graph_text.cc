@@ -28,12 +28,17 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-bool is_name(std::string_view word) {
+}  // namespace
+
+bool is_subgraph_name(std::string_view word) {
   const auto fits = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   };
-  return std::all_of(word.begin(), word.end(), fits) && !(word[0] >= '0' && word[0] <= '9');
+  const bool is_name = !word.empty() && std::all_of(word.begin(), word.end(), fits);
+  return is_name && !(word[0] >= '0' && word[0] <= '9') && word != "input";
 }
+
+namespace {
 
 class Reader {
  public:
@@ -57,7 +62,7 @@ class Reader {
 
   void read_line(const std::vector<std::string_view>& words) {
     if (words.empty()) return;
-    if (words.size() == 1 && words[0] != "input" && is_name(words[0])) return begin(std::string(words[0]));
+    if (words.size() == 1 && is_subgraph_name(words[0])) return begin(std::string(words[0]));
     if (graphs_.empty()) fail("'{}' stands before the name of a subgraph", words[0]);
     if (words[0] == "input") return read_input(words);
     const auto op = std::find_if(kOps.begin(), kOps.end(), [&](const auto& one) { return one.first == words[0]; });

@@ -31,6 +31,9 @@ struct Subgraph {
   std::vector<int64_t> shape;  // all its tensors have it
 };
 
+// Returns whether a line of this word begins a subgraph: letters, digits and _, no digit first, and not "input".
+bool is_subgraph_name(std::string_view word);
+
 // UserError that names the line of a word that is not an op, a number that is none or is negative or too large, an id
 // that is not defined or defined twice, a shape that differs from the operands', a node outside of a subgraph, two
 // subgraphs of one name and a subgraph that computes nothing; and for a text without a subgraph.

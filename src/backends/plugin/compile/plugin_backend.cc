@@ -221,7 +221,7 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
   std::vector<size_t> places;  // positions of the graphs among the regions
   std::vector<Expected<RegionCode>> codes(request.regions.size(), Refusal{HR_REASON_OP_UNSUPPORTED, ""});
   for (size_t i = 0; i < request.regions.size(); ++i) {
-    // A plugin may trust the names of its patterns.
+    // A plugin may trust that what has the name of a pattern is a match of it.
     const relay::Function function = partition::without_false_composites(request.regions[i].function, patterns_);
     Expected<Graph> graph = make_graph(*function, request.regions[i].name);
     if (!graph) {
