@@ -76,9 +76,9 @@ std::shared_ptr<const partition::CostTable> parse_costs(const partition::NamedTe
   if (options.costs == kCachedCosts) partition::drop_other_versions(table, backends);
   if (table.cpu != target.cpu || table.threads != threads)
     throw_user_error(
-        "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace "
-        "profile, or give --threads",
-        text.name, count_of(table.threads, "thread"), table.cpu, count_of(threads, "thread"), target.cpu);
+        "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace profile{}",
+        text.name, count_of(table.threads, "thread"), table.cpu, count_of(threads, "thread"), target.cpu,
+        table.cpu == target.cpu ? fmt::format(", or give --threads {}", table.threads) : "");
   return std::make_shared<const partition::CostTable>(std::move(table));
 }
 

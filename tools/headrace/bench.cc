@@ -270,7 +270,8 @@ FileUses files_used(const BenchState& state, const Common& common) {
   return uses;
 }
 
-std::vector<Subject> open_subjects(const BenchState& state, const Common& common) {
+// `counts`: the numbers of threads that are timed. A model is compiled for one where it is the only one.
+std::vector<Subject> open_subjects(const BenchState& state, const std::vector<int>& counts, const Common& common) {
   FileUses uses = files_used(state, common);
   const std::vector<std::string> paths = state.paths();
   // Options of a compile are for those that are models.
@@ -279,6 +280,7 @@ std::vector<Subject> open_subjects(const BenchState& state, const Common& common
   for (const std::string& path : paths) {
     ModelOptions model = state.model;
     model.path = path;
+    if (counts.size() == 1) model.threads = counts.front();
     if (!has_models || !is_artifact(path)) {
       subjects.push_back({path, open_timed_model(model, common, state.inputs.files(), uses)});
       continue;
@@ -368,7 +370,7 @@ int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
   check(state, common);
   watch_for_interruptions();  // before a compile starts threads
-  const std::vector<Subject> subjects = open_subjects(state, common);
+  const std::vector<Subject> subjects = open_subjects(state, counts, common);
   // Another runtime may hang, so then a Ctrl-C ends the program.
   std::optional<StopRequest> stop;
   if (!state.peer.is_given()) stop.emplace();

@@ -32,7 +32,6 @@ struct CompileState {
   ModelOptions model;
   std::string output;
   std::string dump_tir;
-  int threads = 0;
   std::string dump_folder;
   bool time_passes = false, verify_each = false;
 };
@@ -144,7 +143,6 @@ void note_unused_plugins(const driver::CompileReport& compiled, const driver::Co
 int compile(const CompileState& state, const Common& common) {
   return_freed_weights();
   driver::CompileOptions options = state.model.compile_options(common);
-  options.threads = state.threads;
   options.verify_each = state.verify_each;
   if (!state.dump_folder.empty())
     options.passes.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder, driver::write_text));
@@ -192,7 +190,7 @@ Verb add_compile(CLI::App& app, const Common& common) {
                        "model.ll, model.s and model.c are its kernels as LLVM text, as assembly and as C")
           ->required(),
       "FILE");
-  takes(verb->add_option("--threads", state->threads,
+  takes(verb->add_option("--threads", state->model.threads,
                          "Threads that the artifact runs with unless told otherwise (0: one a processor)"),
         {0, runtime::kMaxWorkers, 2});
   takes_path(verb->add_option("--dump-ir", state->dump_folder,

@@ -7,6 +7,7 @@
 #include "driver/explain.h"
 #include "driver/output_file.h"
 #include "partition/reasons.h"
+#include "runtime/thread_pool.h"
 #include "tools/headrace/explain_text.h"
 #include "tools/headrace/graph_dot.h"
 #include "tools/headrace/graph_report.h"
@@ -160,6 +161,9 @@ Verb add_explain(CLI::App& app, const Common& common) {
   takes_path(verb->add_option("--save-plan", state->saved_plan,
                               "A file for the plan, which says where each op goes; edit it and give it to --plan"),
              "FILE");
+  takes(verb->add_option("--threads", state->model.threads,
+                         "Threads that the model is compiled for, which estimated and measured costs depend on"),
+        {0, runtime::kMaxWorkers, 2});
   verb->add_option("--fail-if-native", state->fail_if_native,
                    "Fail if an op whose kind matches runs natively, as 'nn.conv2d*'; for continuous integration")
       ->delimiter(',')

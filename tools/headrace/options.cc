@@ -131,6 +131,7 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
   options.target = target_option_->count() == 0 ? driver::llvm_target(cpu, features) : parse_target(target);
   options.passes.opt_level = opt_level;
   options.jobs = jobs;
+  options.threads = threads;
   options.passes.disabled_pass = disabled_passes;
   driver::register_all();  // passes declare their options
   options.passes.config = parse_config(config);

@@ -27,6 +27,7 @@ struct ModelOptions {
   std::string costs;
   std::string plan;                    // a plan file; empty: none
   std::vector<std::string> overrides;  // "layer4.*=native"
+  int threads = 0;                     // that it is compiled for; a verb with --threads sets it; 0: it names none
 
   void add_to(CLI::App& verb, const std::string& what_models);
   // Returns the names of the options given on the command line, such as "--shape".

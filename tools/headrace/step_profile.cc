@@ -185,7 +185,9 @@ int profile_steps(const ModelOptions& model, const StepProfileOptions& options, 
   uses.add_output("--trace", options.trace);
   uses.check();
   options.inputs.require();
-  const TimedModel timed = open_timed_model(model, common, options.inputs.files(), uses);
+  ModelOptions compiled = model;
+  compiled.threads = options.threads;
+  const TimedModel timed = open_timed_model(compiled, common, options.inputs.files(), uses);
   const artifact::GraphProgram& graph = default_graph(*timed.artifact);
   const StepProfile profile = measure(timed, options);
   if (!options.trace.empty()) driver::write_text(options.trace, text_of_trace(graph, profile));

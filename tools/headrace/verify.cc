@@ -162,7 +162,9 @@ void compare_in_own_dtypes(const VerifyState& state, const IRModule& module, con
 }
 
 Verdict compare(const VerifyState& state, const Common& common) {
-  const driver::CompileOptions options = state.model.compile_options(common);
+  ModelOptions of_model = state.model;
+  of_model.threads = state.threads;
+  const driver::CompileOptions options = of_model.compile_options(common);
   driver::LoadOptions load = state.model.load_options(options);
   add_shapes_of_files(state.model.path, state.inputs.files(), load);
   std::shared_ptr<executors::Executor> executor;

@@ -26,13 +26,22 @@ const hr_host* host = nullptr;
 
 // A network that is ready to run, and the types of its tensors.
 struct Region {
-  Primitives primitives;
   std::vector<hr_tensor_type> inputs, outputs;
 
   Region(const std::shared_ptr<const Network>& network, int32_t num_workers, Arenas& arenas)
-      : primitives(network, num_workers, arenas),
-        inputs(types_of(*network, network->inputs)),
-        outputs(types_of(*network, network->outputs)) {}
+      : inputs(types_of(*network, network->inputs)),
+        outputs(types_of(*network, network->outputs)),
+        network_(network),
+        arenas_(arenas),
+        num_workers_(num_workers),
+        primitives_(network, num_workers, arenas) {}
+
+  // Returns those of one thread in a child that was forked from the process that made them.
+  Primitives& primitives() {
+    if (usable_threads(num_workers_) == num_workers_) return primitives_;
+    std::call_once(once_, [&] { alone_ = std::make_unique<Primitives>(network_, 1, arenas_); });
+    return *alone_;
+  }
 
  private:
   static std::vector<hr_tensor_type> types_of(const Network& network, const std::vector<int32_t>& tensors) {
@@ -43,6 +52,13 @@ struct Region {
     }
     return types;
   }
+
+  std::shared_ptr<const Network> network_;
+  Arenas& arenas_;
+  int32_t num_workers_;
+  Primitives primitives_;
+  std::once_flag once_;
+  std::unique_ptr<Primitives> alone_;
 };
 
 // Networks of one blob, and the regions that were asked for.
@@ -55,6 +71,7 @@ struct Loaded {
   Region* find(const std::string& region, int32_t num_workers) {
     const auto found = networks.find(region);
     if (found == networks.end()) return nullptr;
+    num_workers = usable_threads(num_workers);
     const std::scoped_lock lock(mutex);
     std::unique_ptr<Region>& made = regions[{found->second.get(), num_workers}];
     if (!made) made = std::make_unique<Region>(found->second, num_workers, arenas);
@@ -162,7 +179,7 @@ int32_t find_region(void*, void* loaded, const char* region, int32_t num_workers
 int32_t run(void*, void* region, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
   const hr_message message{env->message, env->message_size};
   return guarded(&message, [&] {
-    auto& primitives = static_cast<Region*>(region)->primitives;
+    Primitives& primitives = static_cast<Region*>(region)->primitives();
     if (num_args != primitives.num_args())
       throw std::runtime_error("it was called with another number of tensors than it has inputs and outputs");
     primitives.run(args);

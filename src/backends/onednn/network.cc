@@ -193,7 +193,34 @@ void check_concat(const Network& network, const Op& op) {
   check(whole == network.tensors[static_cast<size_t>(op.output)].dims);
 }
 
-// oneDNN itself refuses sizes that do not fit each other; what this file's readers index by is checked here.
+// The sizes of convolutions, dense layers and pools that do not fit each other oneDNN itself refuses. Those of other
+// ops are checked here, and what is indexed by.
+void check_dims(const Network& network, const Op& op, const Dims& first, const Dims& result) {
+  const auto dims_of = [&](size_t input) -> const Dims& {
+    return network.tensors[static_cast<size_t>(op.inputs[input])].dims;
+  };
+  const bool keeps_dims = op.kind == OpKind::eltwise || op.kind == OpKind::binary || op.kind == OpKind::softmax ||
+                          op.kind == OpKind::layer_norm;
+  check(!keeps_dims || result == first);
+  if (op.kind == OpKind::convolution) {
+    check(!op.sizes.empty() && op.sizes[0] > 0 && first.size() >= 3 && dims_of(1).size() == first.size());
+    check(dims_of(1)[0] % op.sizes[0] == 0);
+  }
+  if (op.kind == OpKind::pool) check(first.size() >= 3);
+  if (op.kind == OpKind::matmul)
+    check(first.size() >= 2 && dims_of(1).size() == first.size() && result.size() == first.size());
+  if (op.kind == OpKind::layer_norm) {
+    check(!first.empty());
+    for (size_t input : {1, 2}) check(num_elements(dims_of(input)) == first.back());
+  }
+  if (op.kind == OpKind::transpose) {
+    check(result.size() == first.size());
+    for (size_t i = 0; i < result.size(); ++i) check(result[i] == first[static_cast<size_t>(op.sizes[i])]);
+  }
+  for (const PostOp& post : op.post)
+    check(post.kind != PostKind::sum || network.tensors[static_cast<size_t>(post.tensor)].dims == result);
+}
+
 void check_op(const Network& network, const Op& op) {
   check(!op.inputs.empty());
   const auto& first = network.tensors[static_cast<size_t>(op.inputs[0])].dims;
@@ -205,9 +232,8 @@ void check_op(const Network& network, const Op& op) {
   for (const int64_t size : op.sizes) check(!has_axes || (size >= 0 && static_cast<size_t>(size) < first.size()));
   if (op.kind == OpKind::concat) check_concat(network, op);
   if (op.kind == OpKind::view) check(num_elements(first) == num_elements(result));
-  if (op.kind == OpKind::convolution) check(!op.sizes.empty() && op.sizes[0] > 0 && first.size() >= 3);
-  if (op.kind == OpKind::transpose || op.kind == OpKind::pool || op.kind == OpKind::convolution)
-    check(result.size() == first.size());
+  if (op.kind == OpKind::pool || op.kind == OpKind::convolution) check(result.size() == first.size());
+  check_dims(network, op, first, result);
 }
 
 Op read_op(Reader& reader, size_t num_tensors) {

@@ -1,6 +1,9 @@
 #include "backends/onednn/primitives.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -692,6 +695,13 @@ class Builder {
   std::vector<int32_t> live_;                      // tensors with uses in each storage and its parts; 0 for a part
   std::vector<int32_t> uses_;                      // readers per tensor: ops that are still to come, and outputs
 };
+
+int32_t usable_threads(int32_t count) {
+  static std::atomic<pid_t> owner = 0;  // the process whose threads they are
+  if (count <= 1) return 1;
+  pid_t known = 0;
+  return owner.compare_exchange_strong(known, ::getpid()) || known == ::getpid() ? count : 1;
+}
 
 Primitives::Primitives(std::shared_ptr<const Network> network, int num_threads, Arenas& arenas)
     : arenas_(arenas), network_(std::move(network)), num_threads_(num_threads), engine_(dnnl::engine::kind::cpu, 0) {

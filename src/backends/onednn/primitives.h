@@ -14,6 +14,10 @@
 
 namespace headrace_onednn {
 
+// Returns how many of so many threads oneDNN may use in this process: 1 in a child that was forked after its parent
+// used several, because the child has none of the threads that OpenMP keeps and would wait for them.
+int32_t usable_threads(int32_t count);
+
 // Memory for runs of several networks; each run takes one piece for itself. The piece that was given back last
 // is taken first: a run after another one finds it in the caches, whichever network that was. Threads may share it.
 class Arenas {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <limits>
@@ -439,6 +441,18 @@ TEST(Network, ConcatsWhosePartsAreNotTheWholeAreRefused) {
     EXPECT_THAT([&] { load(bytes.data(), bytes.size(), {}); },
                 testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("its bytes are damaged")));
   }
+}
+
+// OpenMP's threads do not survive a fork, and a child that asks for them waits for ever.
+TEST(UsableThreads, AForkedChildHasOne) {
+  EXPECT_EQ(usable_threads(1), 1);
+  EXPECT_EQ(usable_threads(2), 2);
+  EXPECT_EQ(usable_threads(3), 3);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(usable_threads(2) == 1 && usable_threads(1) == 1 ? 0 : 1);
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 #include <map>
 
 #include "backends/onednn/read_op.h"
@@ -55,24 +56,46 @@ double scalar_of(const hr_graph_api& api, const hr_graph* graph, uint32_t node) 
 
 bool is_near(double value, double wanted) { return std::abs(value - wanted) <= 1e-5; }
 
-// The constants of x / 2 * (1 + erf(x / sqrt(2))), or of twice that, in whatever order the pattern has them.
+bool is_call_of(const hr_graph_api& api, const hr_graph* match, uint32_t node, const char* op) {
+  return api.kind(match, node) == HR_NODE_CALL && std::strcmp(api.op(match, node), op) == 0;
+}
+
+// Returns the number of the last operand that is a constant of one element; NaN where there is none.
+double number_of(const hr_graph_api& api, const hr_graph* match, uint32_t node) {
+  double number = std::nan("");
+  for (uint32_t i = 0; i < api.num_operands(match, node); ++i) {
+    const uint32_t operand = api.operand(match, node, i);
+    if (api.kind(match, operand) == HR_NODE_CONST) number = scalar_of(api, match, operand);
+  }
+  return number;
+}
+
+// Returns whether a node is x / sqrt(2), the operand of gelu's erf.
+bool is_erf_operand(const hr_graph_api& api, const hr_graph* match, uint32_t node) {
+  const double number = number_of(api, match, node);
+  if (is_call_of(api, match, node, "divide")) return is_near(number, std::sqrt(2.0));
+  return is_call_of(api, match, node, "multiply") && is_near(number, std::sqrt(0.5));
+}
+
+// The constants of x / 2 * (1 + erf(x / sqrt(2))), or of twice that, each where the formula has it. The pattern has
+// their order.
 bool is_gelu(const hr_graph_api& api, const hr_graph* match, bool is_twice) {
   bool has_half = false, has_one = false, has_root = false;
+  std::set<uint32_t> in_erf;
   for (uint32_t node = 0; node < api.num_nodes(match); ++node) {
-    if (api.kind(match, node) != HR_NODE_CALL) continue;
-    const std::string op = api.op(match, node);
-    bool reads_erf = false;
-    double number = std::nan("");
-    for (uint32_t i = 0; i < api.num_operands(match, node); ++i) {
-      const uint32_t operand = api.operand(match, node, i);
-      const char* from = api.op(match, operand);
-      reads_erf |= from != nullptr && std::strcmp(from, "erf") == 0;
-      if (api.kind(match, operand) == HR_NODE_CONST) number = scalar_of(api, match, operand);
+    if (is_call_of(api, match, node, "erf")) in_erf.insert(api.operand(match, node, 0));
+  }
+  for (uint32_t node = 0; node < api.num_nodes(match); ++node) {
+    if (in_erf.contains(node)) {
+      has_root = is_erf_operand(api, match, node);
+    } else if (is_call_of(api, match, node, "multiply")) {
+      has_half |= is_near(number_of(api, match, node), 0.5);
+    } else if (is_call_of(api, match, node, "add")) {
+      bool reads_erf = false;
+      for (uint32_t i = 0; i < api.num_operands(match, node); ++i)
+        reads_erf |= is_call_of(api, match, api.operand(match, node, i), "erf");
+      has_one |= reads_erf && is_near(number_of(api, match, node), 1);
     }
-    has_one |= op == "add" && reads_erf && is_near(number, 1);
-    has_half |= op == "multiply" && is_near(number, 0.5);
-    has_root |=
-        (op == "divide" && is_near(number, std::sqrt(2.0))) || (op == "multiply" && is_near(number, std::sqrt(0.5)));
   }
   return has_half != is_twice && has_one && has_root;
 }

@@ -73,6 +73,22 @@ OpOrNo convolution(const CallView& call, Network& network) {
                                  spread(call.integers("dilation"), axes), before, after)});
 }
 
+// One axis of a pool.
+struct PoolAxis {
+  int64_t size, result, kernel, stride, dilation, before;
+
+  // Returns whether all that a window reads lies in the padding. A dilated window may step over the data.
+  bool has_empty_window() const {
+    for (int64_t at = 0; at < result; ++at) {
+      const int64_t begin = at * stride - before;
+      // The first element that is not before the data.
+      const int64_t skipped = begin >= 0 ? 0 : (-begin + dilation - 1) / dilation;
+      if (skipped >= kernel || begin + skipped * dilation >= size) return true;
+    }
+    return false;
+  }
+};
+
 OpOrNo pool(const CallView& call, Network& network, Algorithm algorithm) {
   const Dims& data = dims_of(network, call.operands[0]);
   const size_t axes = data.size() - 2;
@@ -92,7 +108,8 @@ OpOrNo pool(const CallView& call, Network& network, Algorithm algorithm) {
     if (needed > after[i] && algorithm == Algorithm::pool_average_padded)
       return no("its last window reaches past the padding, and the zeros there do not count",
                 HR_REASON_SHAPE_UNSUPPORTED);
-    if (before[i] >= kernel[i] || needed >= kernel[i])
+    const PoolAxis axis{data[i + 2], result[i + 2], kernel[i], strides[i], dilation[i], before[i]};
+    if (before[i] >= kernel[i] || needed >= kernel[i] || axis.has_empty_window())
       return no("a window lies in the padding alone", HR_REASON_SHAPE_UNSUPPORTED);
     after[i] = needed;
   }

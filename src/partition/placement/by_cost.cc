@@ -47,7 +47,9 @@ class Search {
       alone_.push_back(
           problem_->first_of({label_of(i)}, i < of_backend.size() ? of_backend[i] : std::vector<int32_t>()));
     }
-    plan_.source = costs.source(module);
+    std::vector<const relay::CallNode*> matches;
+    for (const Instance& one : problem_->instances().all) matches.push_back(one.call.as<relay::CallNode>());
+    plan_.source = costs.source(module, matches);
     use_whole_plans();
     problem_->choose_unit();
   }

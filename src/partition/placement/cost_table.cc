@@ -120,7 +120,7 @@ class TableReader {
     const Json& seconds = member(json, "seconds", where);
     const double value = seconds.is_number() ? seconds.get<double>() : -1;
     if (!std::isfinite(value) || value < 0 || value > 1000) fail("\"seconds\" is not a number from 0 to 1000", where);
-    return {text(json, "version", where), value};
+    return {text(json, "version", where), value + 0.0};  // without the sign of -0
   }
 
   void add_cost(CostTable& table, const Json& json, const std::string& where) const {

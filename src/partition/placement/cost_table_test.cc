@@ -6,7 +6,8 @@
 #include "object/structural_equal.h"
 #include "partition/placement/by_cost.h"
 #include "partition/place.h"
-#include "partition/tests/region_testing.h"
+#include "partition/instances.h"
+#include "partition/placement/tests/cost_testing.h"
 
 namespace headrace::partition {
 namespace {
@@ -221,6 +222,36 @@ TEST(CostTable, MeasuredCostsComeBeforeEstimates) {
   table->costs[{exp, "measured"}].version = "6";
   EXPECT_THAT(kit::user_error_of([&] { OpCosts(backends, {.measured = table}); }),
               HasSubstr("of 'measured' was measured with version '6', and this is version '7'"));
+}
+
+// A backend that was not measured is no faster beside measured native code than its estimate is beside the estimate.
+TEST(CostTable, EstimatesOfBackendsFollowMeasuredNativeCode) {
+  const IRModule module = read_program("def @main(%x: Tensor[(64, 64), float32]) { exp(%x) }");
+  const auto& call = *passes::main_of(module).body.as<relay::CallNode>();
+  const double estimate = OpCosts({}, {.machine = {}}).of(call)[0].seconds;
+  auto table = std::make_shared<CostTable>();
+  const Backends backends{std::make_shared<Measured>(0, estimate / 2)};
+  const auto seconds_of = [&] { return OpCosts(backends, {.machine = {}, .measured = table}).of(call)[1].seconds; };
+  EXPECT_DOUBLE_EQ(seconds_of(), estimate / 2);
+  table->costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 10 * estimate};
+  EXPECT_DOUBLE_EQ(seconds_of(), 5 * estimate);
+  table->costs[{cost_key(call), "measured"}] = {"7", estimate};
+  EXPECT_DOUBLE_EQ(seconds_of(), estimate);
+}
+
+// A match of a pattern that was not measured is missing, as a call is.
+TEST(CostTable, MatchesWithoutCostsAreCounted) {
+  const IRModule program = program_of("exp(tanh(%x))");
+  const Backends backends{priced("chip", {}, "chip.both: exp(tanh(_))", 1e-6)};
+  auto table = std::make_shared<CostTable>();
+  for_each_placeable(program, [&](const relay::CallNode& call) {
+    table->costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 1e-6};
+  });
+  const auto source = [&] { return CostDecider(program, OpCosts(backends, {.measured = table})).plan().source; };
+  EXPECT_THAT(source(), HasSubstr("for 2 of 3 measured (the costs), else estimated"));
+  for (const Instance& one : find_instances(program, backends).all)
+    table->costs[{cost_key(*one.call.as<relay::CallNode>()), "chip"}] = {"", 1e-6};
+  EXPECT_EQ(source(), "measured (the costs)");
 }
 
 }  // namespace

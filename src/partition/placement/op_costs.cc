@@ -160,6 +160,15 @@ double OpCosts::native(const relay::CallNode& call) const {
   return is_slower_alone ? *seconds * model_.machine.packing_conv_share / model_.machine.network_conv_share : *seconds;
 }
 
+// Returns what native code takes by what it is estimated to take; 1 where it was not measured.
+double OpCosts::native_by_estimate(const relay::CallNode& call) const {
+  if (!model_.measured) return 1;
+  OpCosts estimates = *this;
+  estimates.model_.measured.reset();
+  const double estimated = estimates.native(call);
+  return estimated > 0 ? native(call) / estimated : 1;
+}
+
 double OpCosts::saved(const relay::CallNode& producer, const relay::CallNode& call) const {
   const double seconds = cost::seconds_saved(producer, call, model_.machine, model_.threads);
   const auto alone = measured(call, kNative);
@@ -196,7 +205,7 @@ double OpCosts::native_border(const Type& type) const {
 double OpCosts::on_backend(const partition::Backend& backend, const relay::CallNode& call) const {
   const double estimate = backend.cost(call, model_.machine, model_.threads);
   const auto seconds = measured(call, std::string(backend.name()));
-  if (!seconds) return estimate;
+  if (!seconds) return estimate * native_by_estimate(call);
   double borders = border(backend, call.checked_type());
   for (const Expr& arg : call.args) {
     if (!arg.is<relay::ConstantNode>()) borders += border(backend, arg->checked_type());
@@ -211,15 +220,18 @@ double OpCosts::least_saving() const {
   return has_whole_plans() ? kLeastSavingOfScaled : kLeastSavingOfMeasured;
 }
 
-std::string OpCosts::source(const IRModule& module) const {
+std::string OpCosts::source(const IRModule& module, const std::vector<const relay::CallNode*>& matches) const {
   if (!model_.measured) return kEstimates;
   size_t known = 0, all = 0;
-  for_each_placeable(module, [&](const relay::CallNode& call) {
+  const auto count = [&](const relay::CallNode& call) {
     for (const LabelSeconds& one : of(call)) {
+      if (call.as_op() == nullptr && one.label == kNative) continue;  // the sum of its ops
       ++all;
       known += measured(call, one.label) ? 1 : 0;
     }
-  });
+  };
+  for_each_placeable(module, count);
+  for (const relay::CallNode* match : matches) count(*match);
   const std::string from = fmt::format("measured ({})", model_.measured->source);
   return known == all ? from : fmt::format("for {} of {} {}, else {}", known, all, from, kEstimates);
 }

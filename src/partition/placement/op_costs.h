@@ -25,10 +25,11 @@ class OpCosts {
   const Backends& backends() const { return backends_; }
   // Returns the costs of a typed call of an op or of a composite function: first natively, then on each backend that
   // takes it, in the order of the list: measured ones where there are, else those of the backend or the estimate of
-  // native code. A composite function costs natively what its ops cost as they are joined to kernels. A backend was
-  // measured with a region of the one call, and a native convolution in a program by itself, so of their seconds the
-  // share that borders have by the estimates is left out.
-  // UserError for a backend whose cost is not a number of seconds from 0 to 1000.
+  // native code. Where native code was measured and a backend was not, the backend's estimate is for a machine as fast
+  // as the measured one: it is multiplied by what native code took, by what it was estimated to take. A composite
+  // function costs natively what its ops cost as they are joined to kernels. A backend was measured with a region of
+  // the one call, and a native convolution in a program by itself, so of their seconds the share that borders have by
+  // the estimates is left out. UserError for a backend whose cost is not a number of seconds from 0 to 1000.
   std::vector<LabelSeconds> of(const relay::CallNode& call) const;
   // Returns the seconds that the call of an op costs less natively where the kernel of `producer` computes it, an
   // operand that nothing else uses: an estimate, as a share of the call's measured seconds where there are any.
@@ -52,14 +53,16 @@ class OpCosts {
   bool has_whole_plans() const;
   // Returns the share of the cheapest plan made without costs that a plan which mixes places must save to be taken.
   double least_saving() const;
-  // Returns where the costs of the calls of a typed module come from, as a phrase.
-  std::string source(const IRModule& module) const;
+  // Returns where the costs of the calls of a typed module, and of calls of these matches of patterns in it, come from,
+  // as a phrase.
+  std::string source(const IRModule& module, const std::vector<const relay::CallNode*>& matches) const;
 
  private:
   void check_versions() const;
   const MeasuredCost* find_plan(const std::string& plan) const;
   std::optional<double> measured(const relay::CallNode& call, const std::string& label) const;
   double native(const relay::CallNode& call) const;
+  double native_by_estimate(const relay::CallNode& call) const;
   double on_backend(const partition::Backend& backend, const relay::CallNode& call) const;
 
   Backends backends_;
