@@ -242,7 +242,7 @@ TEST(CostTable, EstimatesOfBackendsFollowMeasuredNativeCode) {
 // A match of a pattern that was not measured is missing, as a call is.
 TEST(CostTable, MatchesWithoutCostsAreCounted) {
   const IRModule program = program_of("exp(tanh(%x))");
-  const Backends backends{priced("chip", {}, "chip.both: exp(tanh(_))", 1e-6)};
+  const Backends backends{priced("chip", {}, "{ chip.both: exp(tanh(_)) }", 1e-6)};
   auto table = std::make_shared<CostTable>();
   for_each_placeable(program, [&](const relay::CallNode& call) {
     table->costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 1e-6};
