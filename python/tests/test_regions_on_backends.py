@@ -271,8 +271,10 @@ def test_a_forked_child_runs_regions_of_several_threads():
         import os, signal, numpy as np, headrace as hr
         from headrace import relay
         text = '#[version = "0.0.5"]\\ndef @main(%x: Tensor[(1, 32, 28, 28), float32], '
-        text += '%w: Tensor[(32, 32, 3, 3), float32]) { nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3]) }'
-        module, inputs = relay.fromtext(text), [np.ones((1, 32, 28, 28), "f"), np.ones((32, 32, 3, 3), "f")]
+        text += '%w: Tensor[(32, 32, 3, 3), float32]) {'
+        text += ' nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3]) }'
+        module = relay.fromtext(text)
+        inputs = [np.ones((1, 32, 28, 28), "f"), np.ones((32, 32, 3, 3), "f")]
         model = hr.compile(module, backends=["onednn"], threads=2)
         want = np.asarray(model.run(inputs)[0])
         for known in (True, False):
