@@ -265,7 +265,7 @@ function(headrace_python_test name path)
     "${python} -c 'import pytest' 2>/dev/null || { echo 'pytest is not in .venv (./dev setup needs PyPI)'; exit 77; }; \
 PYTHONPATH=${PROJECT_BINARY_DIR}/python HEADRACE_PYTHON=${python} ${python} -m pytest -q -p no:cacheprovider --junitxml=${xml} ${path}; \
 code=$?; [ $code -eq 5 ] && grep -q 'skipped=\"[1-9]' ${xml} && exit 77; exit $code")  # 5: the whole file is skipped
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS python)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 1200 SKIP_RETURN_CODE 77 LABELS python)
 endfunction()
 
 # The programs of src/relay/text/std, as text in the library.
