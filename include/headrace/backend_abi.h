@@ -309,9 +309,7 @@ typedef int32_t (*hr_backend_entry)(const hr_host* host, hr_backend* backend, co
     (table)->abi.minor = HR_BACKEND_ABI_MINOR;                                                                  \
   } while (0)
 
-/* The declaration of the entry, with C linkage and visible:
- *   HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend* backend, const hr_message*
- * message) */
+/* Stands before the declaration of headrace_backend_entry, which has the type hr_backend_entry: C linkage, visible. */
 #ifdef __cplusplus
 #define HR_BACKEND_EXPORT extern "C" __attribute__((visibility("default")))
 #else

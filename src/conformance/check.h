@@ -30,9 +30,7 @@ struct CaseReport {
 //   load         the code that was compiled is loaded; without it no other check is made
 //   same_code    a second compile gives the same bytes
 //   types        the types that a loaded module declares for its regions are the program's
-//   result       outputs are those of the interpreter, on two sets of inputs: integers to the bit, floats to the
-//   dtype's
-//                tolerance
+//   result       outputs are those of the interpreter, on two sets of inputs: to the bit, floats to a tolerance
 //   repeat       later runs give the bits of the first, also after other inputs
 //   written      every element of the outputs is written, and nothing beside them
 //   inputs       inputs are left alone
@@ -43,7 +41,8 @@ struct CaseReport {
 //   cut          a module whose bytes are cut off or changed is refused or runs, and never crashes
 //   memory       runs, and loading and unloading, keep no memory
 //   unknown      a region that the module does not have is not found
-// A crash ends the process: run cases in one of their own.
+// load, types, save, file, cut and unknown are not checked where the code is a part of the file, as that of C source
+// is. A crash ends the process: run cases in one of their own.
 CaseReport check_case(const std::string& backend, const Case& one);
 
 }  // namespace headrace::conformance

@@ -168,6 +168,22 @@ class PlanTest(CliTest):
         self.assertEqual([op["kind"] for op in explained["placement"] if op["backend"] == "ccompiler"], ["nn.relu"])
         self.assertNotIn("not taken", self.call(*words, check=True).stdout)
 
+    def test_costs_of_two_threads(self) -> None:
+        """Verbs compile for their --threads, which those of the costs must be."""
+        (self.folder / "paths.relay").write_text(PATHS)
+        self.write_costs(0.1e-3)
+        table = json.loads((self.folder / "costs.json").read_text())
+        (self.folder / "two.json").write_text(json.dumps(table | {"threads": 2}))
+        by_cost = ("paths.relay", "--backends", "ccompiler", "--placement", "cost", "--costs", "two.json")
+        for verb in ("explain", "verify", "bench", "profile"):
+            rounds = ("--rounds", "1") if verb in ("bench", "profile") else ()
+            self.fails(USER, "; measure again with headrace profile, or give --threads 2", verb, *by_cost, *rounds)
+            self.call(verb, *by_cost, *rounds, "--threads", "2", check=True)
+        (self.folder / "two.json").write_text(json.dumps(table | {"cpu": "none"}))
+        done = self.call("explain", *by_cost)
+        self.assertIn("measure again with headrace profile", done.stderr)
+        self.assertNotIn("give --threads", done.stderr)
+
     def test_costs_of_a_program_that_marks_a_region(self) -> None:
         tensor = "Tensor[(2, 3), float32]"
         (self.folder / "marked.relay").write_text(
