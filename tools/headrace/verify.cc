@@ -162,9 +162,8 @@ void compare_in_own_dtypes(const VerifyState& state, const IRModule& module, con
 }
 
 Verdict compare(const VerifyState& state, const Common& common) {
-  ModelOptions of_model = state.model;
-  of_model.threads = state.threads;
-  const driver::CompileOptions options = of_model.compile_options(common);
+  driver::CompileOptions options = state.model.compile_options(common);
+  options.threads = state.threads;
   driver::LoadOptions load = state.model.load_options(options);
   add_shapes_of_files(state.model.path, state.inputs.files(), load);
   std::shared_ptr<executors::Executor> executor;
