@@ -39,7 +39,16 @@ class ObjectMap {
 
   size_t size() const { return size_; }
 
+  // Makes room for `count` entries.
+  void reserve(size_t count) {
+    size_t slots = kFirstSlots;
+    while (3 * slots < 4 * (count + 1)) slots *= 2;
+    if (slots > slots_.size()) resize(slots);
+  }
+
  private:
+  static constexpr size_t kFirstSlots = 16;
+
   struct Slot {
     const Object* key = nullptr;
     T value{};
@@ -60,9 +69,10 @@ class ObjectMap {
     return static_cast<size_t>(((address >> 12) * 0x9E3779B97F4A7C15u >> 32) + (address >> 6 & 63));
   }
 
-  void grow() {
-    constexpr size_t kFirstSlots = 16;
-    std::vector<Slot> old(slots_.empty() ? kFirstSlots : 2 * slots_.size());
+  void grow() { resize(slots_.empty() ? kFirstSlots : 2 * slots_.size()); }
+
+  void resize(size_t slots) {
+    std::vector<Slot> old(slots);
     old.swap(slots_);
     for (Slot& slot : old) {
       if (slot.key != nullptr) slots_[place_of(slot.key)] = std::move(slot);

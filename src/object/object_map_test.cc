@@ -50,5 +50,17 @@ TEST(ObjectMap, HoldsWhatAMapHolds) {
   EXPECT_EQ(map.size(), expected.size());
 }
 
+TEST(ObjectMap, RoomMadeInAdvanceKeepsWhatIsThere) {
+  const std::unique_ptr<Object[]> block(new Object[200]);
+  ObjectMap<int> map;
+  for (int i = 0; i < 200; ++i) {
+    if (i % 50 == 0) map.reserve(static_cast<size_t>(i) * 3);
+    map.try_emplace(&block[i], i);
+  }
+  map.reserve(1);  // takes no room away
+  EXPECT_EQ(map.size(), 200u);
+  for (int i = 0; i < 200; ++i) ASSERT_EQ(*map.find(&block[i]), i);
+}
+
 }  // namespace
 }  // namespace headrace

@@ -5,6 +5,7 @@
 
 #include "ops/op_handles.h"
 #include "ops/tensor/compiler_annotation.h"
+#include "partition/flow_reader.h"
 #include "relay/children.h"
 #include "relay/function_attrs.h"
 #include "relay/match.h"
@@ -16,9 +17,26 @@ using relay::CallNode;
 
 namespace {
 
-const CallNode* begin_of(const Expr& expr) { return relay::call_of(expr, op::kCompilerBegin); }
-const CallNode* end_of(const Expr& expr) { return relay::call_of(expr, op::kCompilerEnd); }
-bool is_annotation(const Expr& expr) { return begin_of(expr) != nullptr || end_of(expr) != nullptr; }
+bool is_begin(const CallNode& call) { return relay::is_call(call, op::kCompilerBegin); }
+bool is_end(const CallNode& call) { return relay::is_call(call, op::kCompilerEnd); }
+
+// Returns the node as an annotation; null for any other.
+const CallNode* annotation_of(const ExprNode& node) {
+  if (!node.is_instance<CallNode>()) return nullptr;
+  const auto& call = static_cast<const CallNode&>(node);
+  return is_begin(call) || is_end(call) ? &call : nullptr;
+}
+
+const CallNode* begin_of(const ExprNode& node) {
+  const CallNode* annotation = annotation_of(node);
+  return annotation != nullptr && is_begin(*annotation) ? annotation : nullptr;
+}
+
+const CallNode* end_of(const ExprNode& node) {
+  const CallNode* annotation = annotation_of(node);
+  return annotation != nullptr && is_end(*annotation) ? annotation : nullptr;
+}
+
 const std::string& compiler_of(const CallNode& annotation) {
   return annotation.attrs_as<ops::CompilerAttrs>().compiler;
 }
@@ -27,65 +45,95 @@ const std::string& compiler_of(const CallNode& annotation) {
   throw_at(annotation.span, annotation.as_op()->name, what);
 }
 
-// Calls `visit` with each value that a computation takes; not with what it calls.
-template <typename Visit>
-void for_each_operand(const Expr& expr, Visit&& visit) {
-  bool is_callee = expr.is<CallNode>();
-  relay::for_each_child(*expr, [&](const ExprNode* child) {
-    if (!std::exchange(is_callee, false)) visit(ref(child));
-  });
-}
-
 // How it works: a computation is inside of a part when a compiler_end closes it, or when it hands its value without an
 // annotation to one that is inside. Computations inside that hand each other values are one part.
 class AnnotationReader {
  public:
+  // The body outlives the reader.
   explicit AnnotationReader(const Expr& body) {
-    read_and_strip(body);
-    outside(body);
+    flow_ = FlowReader(body, *this).take();
+    outside(*body);
     find_parts();
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].is_inside) check(static_cast<int32_t>(i));
+    for (int32_t i = 0; i < flow_.num_nodes(); ++i) {
+      if (at(i).is_inside) check(i);
     }
   }
 
   bool is_annotated() const { return is_annotated_; }
 
   Annotated take() {
-    Annotated result{make_flow(body_), {}, {}};
-    result.part.assign(result.flow.nodes.size(), kNone);
+    std::vector<int32_t> part(nodes_.size(), kNone);
+    std::vector<std::string> compiler;
     std::vector<int32_t> first_number(nodes_.size(), kNone);  // per part, its number in one of its scopes
     std::vector<int32_t> scope_of_number;
     std::map<std::pair<int32_t, int32_t>, int32_t> more_numbers;  // by part and other scope
-    // The computations stand in the order in which they were read.
-    const auto count = std::count_if(result.flow.nodes.begin(), result.flow.nodes.end(), is_computation);
-    HEADRACE_CHECK(static_cast<size_t>(count) == nodes_.size(), "{} of {} computations stay without their annotations",
-                   count, nodes_.size());
-    int32_t next = 0;
-    for (size_t i = 0; i < result.flow.nodes.size(); ++i) {
-      if (!is_computation(result.flow.nodes[i])) continue;
-      const int32_t origin = next++;
-      if (!at(origin).is_inside) continue;
-      const int32_t part = find(origin), scope = result.flow.scope[i];
-      int32_t* number = &first_number[static_cast<size_t>(part)];
+    for (int32_t i = 0; i < flow_.num_nodes(); ++i) {
+      if (!at(i).is_inside) continue;
+      const int32_t named = find(i), scope = flow_.scope[static_cast<size_t>(i)];
+      int32_t* number = &first_number[static_cast<size_t>(named)];
       if (*number != kNone && scope_of_number[static_cast<size_t>(*number)] != scope)
-        number = &more_numbers.try_emplace({part, scope}, kNone).first->second;
+        number = &more_numbers.try_emplace({named, scope}, kNone).first->second;
       if (*number == kNone) {
-        *number = static_cast<int32_t>(result.compiler.size());
-        result.compiler.push_back(compiler_of(*parts_[static_cast<size_t>(part)].end));
+        *number = static_cast<int32_t>(compiler.size());
+        compiler.push_back(compiler_of(*parts_[static_cast<size_t>(named)].end));
         scope_of_number.push_back(scope);
       }
-      result.part[i] = *number;
+      part[static_cast<size_t>(i)] = *number;
     }
-    return result;
+    return {std::move(flow_), std::move(part), std::move(compiler)};
+  }
+
+  // For FlowReader. Around a value stands at most an end inside of a begin.
+  const ExprNode* value_of(const ExprNode* written) {
+    const CallNode* outer = nullptr;
+    while (const CallNode* annotation = annotation_of(*written)) {
+      is_annotated_ = true;
+      if (outer != nullptr && is_begin(*annotation)) fail_at(*annotation, "it opens a part that has no computation");
+      if (outer != nullptr && is_end(*outer)) fail_at(*outer, "it closes a part that is closed already");
+      outer = annotation;
+      written = annotation->args[0].get();
+    }
+    return written;
+  }
+
+  void handed(const FlowChild& child) {
+    if (child.written == child.value) return;
+    const CallNode* outer = annotation_of(*child.written);
+    const CallNode* end = is_end(*outer) ? outer : end_of(*outer->args[0]);
+    if (end == nullptr) return;
+    if (child.node != kNone && at(child.node).is_computation) {
+      add_end(at(child.node), *end);
+    } else if (compiler_of(*end) != kDefaultCompiler) {
+      fail_at(*end, "it closes a part that has no computation");
+    }
+  }
+
+  void left(const Expr& node, const ExprNode& written, std::span<const FlowChild> children) {
+    nodes_.push_back({.written = &written,
+                      .parent = static_cast<int32_t>(nodes_.size()),
+                      .is_computation = is_computation(node),
+                      .first_operand = operands_.size(),
+                      .first_begin = begins_.size()});
+    if (!nodes_.back().is_computation) {
+      for (const FlowChild& child : children) outside(*child.written);
+      return;
+    }
+    for (const FlowChild& child : children.subspan(node.is<CallNode>() ? 1 : 0)) {  // not what is called
+      if (const CallNode* begin = begin_of(*child.written)) {
+        begins_.push_back(begin);
+      } else if (child.written == child.value && child.node != kNone && at(child.node).is_computation) {
+        operands_.push_back(child.node);
+      }
+    }
   }
 
  private:
   static constexpr size_t kNoEnd = ~size_t{0};
-  // A computation. The lists below hold what it takes, one node after another.
+  // A node of the flow. The lists below hold what it takes, one node after another.
   struct Node {
-    Expr expr;
+    const ExprNode* written;
     int32_t parent;  // links the sets of nodes that are one part
+    bool is_computation;
     bool is_inside = false;
     size_t first_operand = 0, first_begin = 0;
     size_t first_end = kNoEnd, last_end = kNoEnd;
@@ -102,46 +150,14 @@ class AnnotationReader {
 
   Node& at(int32_t i) { return nodes_[static_cast<size_t>(i)]; }
 
-  // Returns the number of a computation that was read.
-  int32_t number(const Expr& expr) const { return *index_.find(expr.object()); }
   int32_t find(int32_t i) {
     while (at(i).parent != i) i = at(i).parent = at(at(i).parent).parent;
     return i;
   }
 
-  // Reads a node after all that it takes.
-  void read(const Expr& expr) {
-    if (is_annotation(expr)) return read_annotation(*expr.as<CallNode>());
-    if (!is_computation(expr)) {
-      if (!relay::is_atomic(expr)) relay::for_each_child(*expr, [](const ExprNode* child) { outside(ref(child)); });
-      return;
-    }
-    const auto node = static_cast<int32_t>(nodes_.size());
-    index_.try_emplace(expr.object(), node);
-    nodes_.push_back({.expr = expr, .parent = node, .first_operand = operands_.size(), .first_begin = begins_.size()});
-    for_each_operand(expr, [&](const Expr& operand) {
-      if (const CallNode* begin = begin_of(operand)) {
-        begins_.push_back(begin);
-      } else if (is_computation(operand) && end_of(operand) == nullptr) {
-        operands_.push_back(number(operand));
-      }
-    });
-  }
-
-  void read_annotation(const CallNode& annotation) {
-    const Expr& value = annotation.args[0];
-    is_annotated_ = true;
-    if (begin_of(value) != nullptr) fail_at(*begin_of(value), "it opens a part that has no computation");
-    if (!relay::is_call(annotation, op::kCompilerEnd)) return;
-    if (end_of(value) != nullptr) fail_at(annotation, "it closes a part that is closed already");
-    if (is_computation(value)) {
-      add_end(at(number(value)), annotation);
-    } else if (compiler_of(annotation) != kDefaultCompiler) {
-      fail_at(annotation, "it closes a part that has no computation");
-    }
-  }
-
+  // Several users may take one end.
   void add_end(Node& node, const CallNode& annotation) {
+    if (node.is_inside && ends_[node.last_end].annotation == &annotation) return;
     node.is_inside = true;
     (node.first_end == kNoEnd ? node.first_end : ends_[node.last_end].next) = ends_.size();
     node.last_end = ends_.size();
@@ -149,7 +165,7 @@ class AnnotationReader {
   }
 
   // A value that goes to a binder, a branch or the result needs no compiler_begin.
-  static void outside(const Expr& value) {
+  static void outside(const ExprNode& value) {
     if (const CallNode* begin = begin_of(value); begin != nullptr && compiler_of(*begin) != kDefaultCompiler)
       fail_at(*begin, "it opens a part that has no computation");
   }
@@ -197,35 +213,29 @@ class AnnotationReader {
   void check(int32_t node) {
     const Part& part = parts_[static_cast<size_t>(find(node))];
     if (compiler_of(*part.end) == kDefaultCompiler) return;
-    const Expr& expr = at(node).expr;
-    if (const std::string fault = region_fault(expr); !fault.empty()) fail_at(*part.first(), fault);
-    if (part.begin != nullptr) return;
-    for_each_operand(expr, [&](const Expr& operand) {
-      const bool is_input = is_computation(operand) ? is_annotation(operand) : operand.is<relay::VarNode>();
-      if (is_input)
-        fail_at(*part.end, fmt::format("no compiler_begin opens the part that it closes for '{}'; put one around each "
-                                       "input of the part",
-                                       compiler_of(*part.end)));
+    if (const std::string fault = region_fault(flow_.node(node)); !fault.empty()) fail_at(*part.first(), fault);
+    if (part.begin == nullptr && takes_input(node))
+      fail_at(*part.end, fmt::format("no compiler_begin opens the part that it closes for '{}'; put one around each "
+                                     "input of the part",
+                                     compiler_of(*part.end)));
+  }
+
+  // Returns whether a computation takes a variable or what another part gives.
+  bool takes_input(int32_t node) {
+    bool takes = false, is_callee = flow_.node(node).is<CallNode>();
+    relay::for_each_child(*at(node).written, [&](const ExprNode* child) {
+      if (!std::exchange(is_callee, false))
+        takes |= child->is_instance<relay::VarNode>() || annotation_of(*child) != nullptr;
     });
+    return takes;
   }
 
-  void read_and_strip(const Expr& body) {
-    body_ = relay::rewrite_post_order(
-        body, [](const Expr& expr) { return relay::is_entered(expr); },
-        [&](const Expr& before, const Expr& after) {
-          read(before);
-          if (is_annotation(before)) return after.as<CallNode>()->args[0];
-          return retyped(before, after);
-        });
-  }
-
-  ObjectMap<int32_t> index_;             // numbers of the computations
-  std::vector<Node> nodes_;              // each after those whose values it takes
+  Flow flow_;
+  std::vector<Node> nodes_;              // one for each node of the flow
   std::vector<int32_t> operands_;        // the computations whose values nodes take without an annotation
   std::vector<const CallNode*> begins_;  // the annotations of other values that nodes take
   std::vector<End> ends_;                // ends of the values that nodes give
   std::vector<Part> parts_;              // by the node that names the part
-  Expr body_;
   bool is_annotated_ = false;
 };
 

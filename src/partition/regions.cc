@@ -6,10 +6,9 @@
 
 #include "graph/merge_regions.h"
 #include "graph/quotient.h"
-#include "relay/children.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 #include "relay/match.h"
-#include "relay/scopes.h"
 
 namespace headrace::partition {
 
@@ -20,87 +19,6 @@ using relay::TupleNode;
 
 namespace {
 
-// Walks a body as relay::post_order does, and notes each value when its user has it.
-class FlowReader {
- public:
-  explicit FlowReader(const Expr& body) {
-    flow_.body = body;
-    push(body.get());
-    walk();
-    flow_.child_begins.push_back(flow_.children.size());
-    for (Flow::Use& use : flow_.uses) use.to = node_of_frame_[static_cast<size_t>(use.to)];
-    flow_.uses.push_back({body, flow_.find(body), kNone});
-    find_scopes();
-  }
-  Flow take() { return std::move(flow_); }
-
- private:
-  struct Child {
-    const ExprNode* expr;
-    int32_t node = kNone;  // known when its user has it
-  };
-  struct Frame {
-    const ExprNode* expr;
-    int32_t number;      // number of the frame, as its node has none yet
-    size_t begin, next;  // its children stand in children_ from `begin` on
-  };
-
-  // A node that is met has the index kNone until it is left.
-  void push(const ExprNode* expr) {
-    if (relay::is_atomic(*expr) || !flow_.index.try_emplace(expr, kNone).second) return;
-    const size_t begin = children_.size();
-    stack_.push_back({expr, static_cast<int32_t>(node_of_frame_.size()), begin, begin});
-    node_of_frame_.push_back(kNone);
-    if (relay::is_entered(ref(expr)))
-      relay::for_each_child(*expr, [&](const ExprNode* child) { children_.push_back({child}); });
-  }
-
-  // The frame of a user is on top again after each child, and once more where the child was known.
-  void walk() {
-    while (!stack_.empty()) {
-      Frame& top = stack_.back();
-      if (top.next > top.begin) {
-        Child& child = children_[top.next - 1];
-        const Expr value = ref(child.expr);
-        child.node = flow_.find(value);
-        flow_.uses.push_back({value, child.node, top.number});
-      }
-      if (top.next < children_.size()) {
-        push(children_[top.next++].expr);  // may move the stack, and `top` with it
-        continue;
-      }
-      leave(top);
-      stack_.pop_back();
-    }
-  }
-
-  void leave(const Frame& frame) {
-    node_of_frame_[static_cast<size_t>(frame.number)] = flow_.num_nodes();
-    *flow_.index.find(frame.expr) = flow_.num_nodes();
-    flow_.nodes.push_back(ref(frame.expr));
-    flow_.child_begins.push_back(flow_.children.size());
-    for (size_t i = frame.begin; i < children_.size(); ++i) flow_.children.push_back(children_[i].node);
-    children_.resize(frame.begin, Child{nullptr});
-  }
-
-  // Most bodies have one scope, which needs no search.
-  void find_scopes() {
-    const auto opens_scope = [](const Expr& node) {
-      return node.is<relay::LetNode>() || node.is<relay::IfNode>() || node.is<relay::MatchNode>() ||
-             node.is<FunctionNode>();
-    };
-    flow_.scope.assign(flow_.nodes.size(), 0);
-    if (std::none_of(flow_.nodes.begin(), flow_.nodes.end(), opens_scope)) return;
-    const relay::Scopes scopes = relay::find_scopes(flow_.body);
-    for (size_t i = 0; i < flow_.nodes.size(); ++i) flow_.scope[i] = scopes.at(flow_.nodes[i]).scope;
-  }
-
-  Flow flow_;
-  std::vector<Frame> stack_;
-  std::vector<Child> children_;  // children of the frames on the stack, one frame after another
-  std::vector<int32_t> node_of_frame_;
-};
-
 std::string_view kind_of(const Expr& expr) {
   if (expr.is<relay::RefCreateNode>() || expr.is<relay::RefReadNode>() || expr.is<relay::RefWriteNode>())
     return "a reference";
@@ -108,17 +26,6 @@ std::string_view kind_of(const Expr& expr) {
 }
 
 }  // namespace
-
-graph::IndexGraph Flow::graph() const {
-  std::vector<graph::Edge> edges;
-  edges.reserve(uses.size());
-  for (const Use& use : uses) {
-    if (use.from != kNone && use.to != kNone) edges.push_back({use.from, use.to});
-  }
-  return graph::IndexGraph(num_nodes(), edges);
-}
-
-Flow make_flow(const Expr& body) { return FlowReader(body).take(); }
 
 bool is_computation(const Expr& expr) {
   if (const auto* call = expr.as<CallNode>()) return !call->args.empty();
@@ -143,12 +50,6 @@ bool has_open_sizes(const Type& type) {
     const auto* tensor = leaf.as<TensorTypeNode>();
     return tensor != nullptr && !as_shape(tensor->shape);
   });
-}
-
-Expr retyped(const Expr& before, const Expr& after) {
-  if (after != before && before->has_checked_type() && !after->has_checked_type())
-    after->set_checked_type(before->checked_type());
-  return after;
 }
 
 namespace {

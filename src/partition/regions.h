@@ -1,61 +1,16 @@
 // Regions of a function's body: which nodes a backend other than the native one computes together.
 //
-// A body is seen as an index graph (Flow) of its nodes; variables, constants and names are not nodes of it. A region
-// has nodes of one scope (relay/scopes.h), so that the call that replaces it has its inputs in scope and its outputs
-// reach their users: it does not span the branches of an `if`, the bodies of functions or a let and its value.
+// A region has nodes of one scope (relay/scopes.h), so that the call that replaces it has its inputs in scope and its
+// outputs reach their users: it does not span the branches of an `if`, the bodies of functions or a let and its value.
 #pragma once
 
 #include <set>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "graph/index_graph.h"
-#include "object/object_map.h"
-#include "relay/expr.h"
+#include "partition/flow.h"
 
 namespace headrace::partition {
-
-inline constexpr int32_t kNone = -1;
-
-// The dataflow of a body.
-struct Flow {
-  // A value that is handed over to a node, in the order of a walk from the result, operands first.
-  struct Use {
-    Expr value;
-    int32_t from;  // the node of the value; kNone for variables, constants and names
-    int32_t to;    // the node that takes it; kNone for the result of the body
-  };
-
-  Expr body;
-  std::vector<Expr> nodes;  // each after all that it uses
-  std::vector<int32_t> scope;
-  std::vector<Use> uses;
-  ObjectMap<int32_t> index;  // number of each node
-  // The node of each child of each node, in the order of relay::children_of(), as Use::from; one node after another.
-  // Those of node i begin at child_begins[i].
-  std::vector<int32_t> children;
-  std::vector<size_t> child_begins;
-
-  int32_t num_nodes() const { return static_cast<int32_t>(nodes.size()); }
-  const Expr& node(int32_t i) const { return nodes[static_cast<size_t>(i)]; }
-  // Returns the node of an expression; kNone when it is none.
-  int32_t find(const Expr& expr) const {
-    const int32_t* node = index.find(expr.object());
-    return node == nullptr ? kNone : *node;
-  }
-  // Returns the nodes of the children of a node; none for a function that passes do not enter.
-  std::span<const int32_t> children_of(int32_t i) const {
-    const auto at = static_cast<size_t>(i);
-    return std::span<const int32_t>(children).subspan(child_begins[at], child_begins[at + 1] - child_begins[at]);
-  }
-  // Returns the edges from values to their users. It is topological.
-  graph::IndexGraph graph() const;
-};
-
-// Reads a body; functions that passes do not enter (relay/function_attrs.h) are nodes without inputs. Uses no
-// recursion.
-Flow make_flow(const Expr& body);
 
 // Returns whether `expr` can be part of a region: a call with arguments, a tuple with items, an item of a tuple.
 bool is_computation(const Expr& expr);
@@ -94,8 +49,5 @@ std::vector<int32_t> order_units(const Flow& flow, const Regions& regions);
 // counted where they connect nodes.
 int64_t fewest_regions_of(const Flow& flow, std::vector<std::string> backend,
                           const std::set<std::string>& one_call = {});
-
-// Gives `after`, which computes what `before` does, the type of `before`, if it has one.
-Expr retyped(const Expr& before, const Expr& after);
 
 }  // namespace headrace::partition
