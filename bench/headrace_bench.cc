@@ -136,6 +136,10 @@ void print_streams(const Report& report) {
   std::vector<std::vector<std::string>> rows{{"what", "measured", "limit"}};
   add_costs(rows, report);
   std::cout << tools::to_table(rows);
+  const auto hops = report.at("hop_nanoseconds").as<Array<Value>>();
+  if (hops[0].is<double>() && hops[1].is<double>())
+    fmt::print("core-to-core hop: {:.0f} ns before, {:.0f} ns after; one more group waits for some of them\n",
+               hops[0].as<double>(), hops[1].as<double>());
   rows = {{"share of the bound", "median", "95 % interval", "limit", ""}};
   for (const Value& value : report.at("bounds").as<Array<Value>>()) {
     const auto one = value.as<Report>();

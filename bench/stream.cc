@@ -7,6 +7,7 @@
 
 #include "bench/stream_bounds.h"
 #include "bench/stream_peers.h"
+#include "cost/probes.h"
 #include "kit/hop_harness.h"
 #include "object/array.h"
 
@@ -107,7 +108,14 @@ double time_stream(pipe::PipelineSpec spec, const Value& item, int items, bool i
   return seconds_since(begin);
 }
 
+// The nanoseconds until a store on one core is visible on another; nothing on a machine of one core.
+Value core_to_core_hop() {
+  const std::optional<double> nanoseconds = cost::hop_nanoseconds(0.1);
+  return nanoseconds ? Value(*nanoseconds) : Value();
+}
+
 Report measure_streams(const StreamBenchOptions& options) {
+  const Value hop_before = core_to_core_hop();
   const std::vector<StreamPeer> peers = stream_peers();
   Hop in_group = our_hop(options, true), across = our_hop(options, false);
   BestTime traced{
@@ -137,7 +145,8 @@ Report measure_streams(const StreamBenchOptions& options) {
           {"idle_round_trip_ns", Value(time_wake(options))},
           {"large_by_small", Value(of_large.best / of_small.best)},
           {"bounds", Value(bounds.rows)},
-          {"peers", Value(rows_of_peers)}};
+          {"peers", Value(rows_of_peers)},
+          {"hop_nanoseconds", Value(Array<Value>{hop_before, core_to_core_hop()})}};
 }
 
 }  // namespace headrace::bench

@@ -249,6 +249,9 @@ class BenchTest(unittest.TestCase):
             ours = report["hop_across_groups_ns" if peer["has_threads"] else "hop_in_group_ns"]
             if peer["hop_ratio"] is not None:
                 self.assertAlmostEqual(peer["hop_ratio"], ours / peer["hop_ns"])
+        self.assertEqual(len(report["hop_nanoseconds"]), 2)
+        for nanoseconds in report["hop_nanoseconds"]:
+            self.assertTrue(nanoseconds is None or 5 < nanoseconds < 1e6, nanoseconds)
         for key in ("hop_in_group_instructions", "hop_across_groups_instructions"):
             self.assertTrue(report[key] is None or 50 < report[key] < 2000, report)
         self.assertGreater(report["idle_round_trip_ns"], 0)
