@@ -537,6 +537,33 @@ class TypingTest(CliTest):
                 self.assertEqual((done.returncode, done.stderr), (OK, ""))
         self.fails(USAGE, "there is no shell 'tcsh'; there is bash, zsh, fish", "completion", "tcsh")
 
+    def test_fish_offers_options_of_the_verb_alone(self) -> None:
+        script = self.call("completion", "fish", check=True).stdout
+        self.assertEqual([line for line in script.splitlines() if " -n '" not in line], [])
+        line = (
+            r"(?m)^complete -c headrace -n '__fish_seen_subcommand_from %s' -l 'against' -x -a '[^']*openvino[^']*' -d"
+        )
+        self.assertRegex(script, line % "bench")
+        self.assertNotRegex(script, line % "run")
+        if not shutil.which("fish"):
+            return  # the lines above are all that can be checked
+        for words, offered in (
+            ("headrace run --ag", []),
+            ("headrace bench --against o", ["onnxruntime", "openvino", "openvino-default"]),
+            ("headrace compile --backends null,ccom", ["null,ccompiler"]),
+            ("headrace pipeline sp", ["split"]),
+        ):
+            done = subprocess.run(
+                ["fish", "-c", f"{script}complete -C '{words}'"],
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            self.assertEqual(done.stderr, "")
+            found = [line.split("\t")[0] for line in done.stdout.splitlines()]
+            self.assertEqual(sorted(found), offered, words)
+
 
 if __name__ == "__main__":
     sys.exit(main(sys.modules[__name__], "cli_inputs"))

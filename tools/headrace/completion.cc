@@ -170,15 +170,16 @@ std::string fish_values(const Values& values) {
 
 std::string fish_script(const CLI::App& program) {
   std::string script;
+  const std::map<std::string, Values> all_values = values_of_options(program);
   const auto add = [&](const std::string& condition, const Word& word) {
     const bool is_option = word.text.starts_with("--");
-    script += fmt::format("complete -c headrace -n {} {} {} -d {}\n", quoted(condition), is_option ? "-l" : "-f -a",
-                          quoted(is_option ? word.text.substr(2) : word.text), quoted(word.meaning));
+    const auto values = all_values.find(word.text);
+    script += fmt::format("complete -c headrace -n {} {} {}{} -d {}\n", quoted(condition), is_option ? "-l" : "-f -a",
+                          quoted(is_option ? word.text.substr(2) : word.text),
+                          values == all_values.end() ? "" : " " + fish_values(values->second), quoted(word.meaning));
   };
   for (const Word& word : commands_of(program)) add("__fish_use_subcommand", word);
   for (const Word& word : options_of(program)) add("true", word);
-  for (const auto& [option, values] : values_of_options(program))
-    script += fmt::format("complete -c headrace -l {} {}\n", option.substr(2), fish_values(values));
   for (const CLI::App* verb : program.get_subcommands({})) {
     const std::string seen = "__fish_seen_subcommand_from " + verb->get_name();
     for (const Word& word : arguments_of(program, *verb)) add(seen, word);
