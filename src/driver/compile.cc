@@ -57,9 +57,9 @@ class Compilation {
     stage("placement", [&] {
       const Placing placing = make_placing(canonical, options_);
       canonical = {};
-      if (placing.cost) report_.cost_source = placing.cost->source;
-      placed_ = partition::place(placing.module, *placing.decider);
-      check_backend_options(options_, placing.backends, placed_.regions);
+      if (const auto& cost = placing.decision->cost()) report_.cost_source = cost->source;
+      placed_ = partition::place(*placing.decision);
+      check_backend_options(options_, placing.decision->backends(), placed_.regions);
     });
     stage("backends", [&] { compile_backends(); });
     stage("native passes", [&] { run_native_passes(); });

@@ -28,7 +28,7 @@ void name_ports(partition::ProgramGraph& graph, const Model& model) {
 void add_borders(partition::ProgramGraph& graph, const Placing& placing, CompileOptions options) {
   if (graph.blocks.empty()) return;
   options.costs.clear();  // they hold the times of calls
-  const partition::OpCosts costs = op_costs(placing.backends, options);
+  const partition::OpCosts costs = op_costs(placing.decision->backends(), options);
   const auto seconds = [&](int32_t block, const Type& type) {
     if (block == partition::kNone) return 0.0;
     const auto backend = partition::find_backend(graph.blocks[static_cast<size_t>(block)].backend);
@@ -49,16 +49,16 @@ partition::PlanCost cost_of(const IRModule& canonical, const Placing& placing, c
   if (!placing.costs_hash.empty() && options.costs.empty())
     throw_user_error("the plan was made by measured costs; give their file by --costs");
   const std::string model = options.costs.empty() ? "" : model_hash(canonical);
-  return partition::CostDecider(canonical, op_costs(placing.backends, options, model))
-      .plan_of(placing.module, placing.decider->decide(placing.module));
+  return partition::CostDecision(canonical, op_costs(placing.decision->backends(), options, model))
+      .plan_of(placing.decision->module(), placing.decision->labels());
 }
 
 // Sets what the placement costs. A backend that cannot say what its ops cost does not keep the rest from being shown.
 void add_cost(Explanation& explanation, const IRModule& canonical, const Placing& placing,
               const CompileOptions& options) {
-  explanation.is_by_cost = placing.cost.has_value();
-  explanation.plan_cost = placing.cost;
-  if (placing.cost || placing.backends.empty()) return;
+  explanation.plan_cost = placing.decision->cost();
+  explanation.is_by_cost = explanation.plan_cost.has_value();
+  if (explanation.plan_cost || placing.decision->backends().empty()) return;
   try {
     explanation.plan_cost = cost_of(canonical, placing, options);
   } catch (const Error& error) {
@@ -76,9 +76,9 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   const auto note = [&](const pass::PassNote& one) { explanation.notes.push_back(one); };
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
   const Placing placing = make_placing(canonical, options);
-  partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
-  check_backend_options(options, placing.backends, placed.regions);
-  explanation.graph = partition::read_graph(placed, placing.backends, placing.decider->refusals);
+  partition::PlacedModule placed = partition::place(*placing.decision);
+  check_backend_options(options, placing.decision->backends(), placed.regions);
+  explanation.graph = partition::read_graph(placed, *placing.decision);
   add_borders(explanation.graph, placing, options);
   add_cost(explanation, canonical, placing, options);
   if (with_plan) {
@@ -98,8 +98,8 @@ IRModule partition_module(const Model& model, const CompileOptions& options) {
   check_options(options);
   register_all();
   const Placing placing = make_placing(run_canonical_passes(model.module, make_relay_context(options, {})), options);
-  partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
-  check_backend_options(options, placing.backends, placed.regions);
+  partition::PlacedModule placed = partition::place(*placing.decision);
+  check_backend_options(options, placing.decision->backends(), placed.regions);
   return relay::with_result_types(placed.module);
 }
 

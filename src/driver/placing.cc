@@ -13,7 +13,7 @@
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "partition/json_text.h"
-#include "partition/override_decider.h"
+#include "partition/override_decision.h"
 #include "partition/plan_file/plan_pieces.h"
 #include "pass/config.h"
 #include "passes/rewrite/effects.h"
@@ -97,20 +97,12 @@ partition::OpCosts costs_of(const partition::Backends& backends, const CompileOp
   return {backends, std::move(costs)};
 }
 
-void place_by_order(Placing& placing) {
+Placing place_by_order(const IRModule& canonical, const partition::Backends& backends) {
+  const IRModule program = backends.empty() ? canonical : passes::in_order(canonical).module;
   partition::PatternRefusals refusals;
-  placing.module = partition::compose(placing.program, placing.backends, &refusals);
-  placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
-  placing.decider->refusals = refusals.of_split(placing.program, placing.module);
-}
-
-const partition::CostDecider& set_cost_decider(Placing& placing, partition::OpCosts costs) {
-  auto decider = std::make_unique<partition::CostDecider>(placing.program, std::move(costs));
-  const partition::CostDecider& by_cost = *decider;
-  placing.module = by_cost.module();
-  placing.plan_name = by_cost.plan_name();
-  placing.decider = std::move(decider);
-  return by_cost;
+  const IRModule split = partition::compose(program, backends, &refusals);
+  return {.program = program,
+          .decision = std::make_shared<partition::OrderDecision>(split, backends, refusals.of_split(program, split))};
 }
 
 bool has_plan(const CompileOptions& options) { return !options.plan.empty() || options.plan_text; }
@@ -125,19 +117,34 @@ void set_model(partition::Plan& plan, const IRModule& canonical) {
   plan.inputs = inputs_of(canonical);
 }
 
-void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
+Placing place_by_plan(const IRModule& canonical, const CompileOptions& options) {
   partition::Plan plan = plan_of(options);
-  placing.backends = backends_of(plan, options);
-  partition::PlanNames names(placing.program);
-  partition::Plan now = partition::make_native_plan(names, placing.backends);
+  const partition::Backends backends = backends_of(plan, options);
+  const IRModule program = passes::in_order(canonical).module;
+  const partition::PlanNames names(program);
+  partition::Plan now = partition::make_native_plan(names, backends);
   set_model(now, canonical);
   now.costs_hash = hash_of(costs_text(options));
   partition::check_is_current(plan, now);
   partition::PatternRefusals refusals;
-  placing.module = partition::split_of_plan(plan, names, placing.program, placing.backends, refusals);
-  placing.costs_hash = plan.costs_hash;
-  placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends, std::move(names));
-  placing.decider->refusals = refusals.of_split(placing.program, placing.module);
+  const IRModule split = partition::split_of_plan(plan, names, program, backends, refusals);
+  const std::string costs_hash = plan.costs_hash;
+  return {.program = program,
+          .decision = std::make_shared<partition::PlanDecision>(split, std::move(plan), backends, names,
+                                                                refusals.of_split(program, split)),
+          .costs_hash = costs_hash};
+}
+
+// Returns the placement before overrides.
+Placing place_without_overrides(const IRModule& canonical, const CompileOptions& options) {
+  if (has_plan(options)) return place_by_plan(canonical, options);
+  const partition::Backends backends = chosen_backends(options);
+  if (options.placement == Placement::order || backends.empty()) return place_by_order(canonical, backends);
+  const partition::NamedText measured = costs_text(options);
+  const std::string model = measured.name.empty() ? "" : model_hash(canonical);
+  Placing placing = place_by_cost(canonical, costs_of(backends, options, model, measured));
+  placing.costs_hash = hash_of(measured);
+  return placing;
 }
 
 }  // namespace
@@ -206,39 +213,15 @@ BackendOptions backend_options(const CompileOptions& options) {
 }
 
 Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
-  Placing placing;
-  const partition::CostDecider* by_cost = nullptr;
-  if (!has_plan(options)) placing.backends = chosen_backends(options);
-  const bool is_all_native = !has_plan(options) && placing.backends.empty();
-  placing.program = is_all_native ? canonical : passes::in_order(canonical).module;
-  if (has_plan(options)) {
-    place_by_plan(placing, canonical, options);
-  } else if (options.placement == Placement::order || placing.backends.empty()) {
-    place_by_order(placing);
-  } else {
-    const partition::NamedText measured = costs_text(options);
-    const std::string model = measured.name.empty() ? "" : model_hash(canonical);
-    by_cost = &set_cost_decider(placing, costs_of(placing.backends, options, model, measured));
-    placing.costs_hash = hash_of(measured);
-  }
-  if (!options.overrides.empty()) {
-    auto overrides = std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides,
-                                                                  placing.backends, placing.module);
-    placing.module = overrides->module();
-    placing.decider = std::move(overrides);
-  }
-  // Overrides may have changed the plan, and broken up pieces.
-  if (by_cost != nullptr) placing.cost = by_cost->plan_of(placing.module, placing.decider->decide(placing.module));
+  Placing placing = place_without_overrides(canonical, options);
+  if (!options.overrides.empty())
+    placing.decision = std::make_shared<partition::OverrideDecision>(placing.decision, options.overrides);
   return placing;
 }
 
 Placing place_by_cost(const IRModule& canonical, partition::OpCosts costs) {
-  Placing placing;
-  placing.backends = costs.backends();
-  placing.program = passes::in_order(canonical).module;
-  const partition::CostDecider& by_cost = set_cost_decider(placing, std::move(costs));
-  placing.cost = by_cost.plan();
-  return placing;
+  const IRModule program = passes::in_order(canonical).module;
+  return {.program = program, .decision = std::make_shared<partition::CostDecision>(program, std::move(costs))};
 }
 
 CompileOptions without_placement(CompileOptions options) {
@@ -301,8 +284,7 @@ void check_backend_options(const CompileOptions& options, const partition::Backe
 }
 
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing) {
-  partition::Plan plan =
-      partition::make_plan(partition::PlanNames(placing.program), placing.module, placing.backends, *placing.decider);
+  partition::Plan plan = partition::make_plan(partition::PlanNames(placing.program), *placing.decision);
   set_model(plan, canonical);
   plan.costs_hash = placing.costs_hash;
   return plan;

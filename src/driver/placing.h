@@ -4,7 +4,7 @@
 #include "driver/compile.h"
 #include "partition/placement/by_cost.h"
 #include "partition/place.h"
-#include "partition/plan_file/plan_decider.h"
+#include "partition/plan_file/plan_decision.h"
 
 namespace headrace::driver {
 
@@ -42,22 +42,19 @@ using BackendOptions = std::map<std::string, Map<std::string, Value>>;
 BackendOptions backend_options(const CompileOptions& options);
 
 struct Placing {
-  partition::Backends backends;  // in the order of their priority
-  IRModule program;              // without these functions; lets order its effects where not all is native
-  IRModule module;               // with functions of what the backends' patterns match
-  std::unique_ptr<partition::Decider> decider;   // made for `module`
-  std::optional<partition::PlanCost> cost = {};  // set for a placement by cost; counts the overrides too
-  std::string plan_name = {};   // by which tables of costs know the plan before overrides; empty: not placed by cost
-  std::string costs_hash = {};  // hash of the measured costs that it was made by; empty: none
+  IRModule program;                                     // lets order its effects where not all is native
+  std::shared_ptr<const partition::Decision> decision;  // on a split of `program`
+  std::string costs_hash = {};                          // hash of the measured costs that it was made by; empty: none
 };
 
-// Returns what decides about a module after the canonical passes by these costs alone.
+// Returns where the calls of a module after the canonical passes go by these costs alone.
 Placing place_by_cost(const IRModule& canonical, partition::OpCosts costs);
 
-// Returns what decides about a module after the canonical passes. UserError for a backend that there is not, and for a
-// plan that cannot be read (partition/plan_file/plan.h), is of another model or of another version of a backend, was
+// Returns where the calls of a module after the canonical passes go. UserError for a backend that there is not, and for
+// a plan that cannot be read (partition/plan_file/plan.h), is of another model or of another version of a backend, was
 // made by other costs than the options name, or is for other backends than they name; for costs that cannot be read
-// (partition/placement/cost_table.h), or are of another processor, number of threads or version of a backend.
+// (partition/placement/cost_table.h), or are of another processor, number of threads or version of a backend; and as
+// OverrideDecision and PlanDecision.
 Placing make_placing(const IRModule& canonical, const CompileOptions& options);
 
 // Throws UserError for options of a backend that this compile does not use: it is not among those of `backends`, and
@@ -72,7 +69,7 @@ void drop_unused_options(CompileOptions& options, const partition::Backends& bac
 // Returns the options without those that say where ops go, but for `backends`: no plan, costs, overrides and -extern=.
 CompileOptions without_placement(CompileOptions options);
 
-// Returns the plan of what is decided. UserError as Decider::decide, and for a program without a text form.
+// Returns the plan of a placement. UserError for a program without a text form.
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing);
 
 }  // namespace headrace::driver

@@ -137,7 +137,8 @@ class Profiler {
     const partition::CostModel costs{
         .machine = machine, .threads = base_.threads, .measured = known, .model = hash, .is_trial = true};
     const Placing placing = place_by_cost(canonical, {backends_, costs});
-    if (known->find_plan(hash, placing.plan_name) != nullptr) return;
+    const std::string& name = placing.decision->cost()->name;
+    if (known->find_plan(hash, name) != nullptr) return;
     const partition::Backends fastest = fastest_plan(*known, hash);
     CompileOptions by_plan = options_for(backends_);
     by_plan.plan_text = partition::print_plan(make_model_plan(canonical, placing));
@@ -146,7 +147,7 @@ class Profiler {
     programs.add(compile_to_memory(model, by_plan), "the plan of least cost");
     const std::vector<double> seconds = programs.run(options_.rounds);
     const double before = known->find_plan(hash, partition::plan_name(fastest))->seconds;
-    table_.plans[{hash, placing.plan_name}] = {partition::plan_version(backends_), before * seconds[1] / seconds[0]};
+    table_.plans[{hash, name}] = {partition::plan_version(backends_), before * seconds[1] / seconds[0]};
   }
 
   // Times one call natively, and by each backend that takes it. A backend that refuses to compile it is left out.

@@ -7,7 +7,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "partition/decider.h"
+#include "partition/decision.h"
 
 namespace headrace::partition {
 

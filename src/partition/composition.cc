@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "partition/decider.h"
+#include "partition/decision.h"
 #include "partition/regions.h"
 #include "relay/children.h"
 #include "relay/composites.h"

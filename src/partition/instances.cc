@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "partition/decider.h"
+#include "partition/decision.h"
 #include "partition/regions.h"
 #include "passes/rewrite/effects.h"
 #include "relay/children.h"

@@ -23,7 +23,7 @@ namespace {
 
 class Placer {
  public:
-  Placer(const Partitioned& decided, const Decider& decider) : module_(decided.module), decider_(decider) {
+  Placer(const Partitioned& decided, const Decision& decision) : module_(decided.module), decision_(decision) {
     for (const ExtractedRegion& region : decided.regions) decided_.insert(region.name);
     placed_.module = decided.module;
     placed_.fewest_regions = decided.fewest_regions;
@@ -47,7 +47,7 @@ class Placer {
   void leave(const Expr& expr) {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return;
-    if (call->as_op() != nullptr) return add_row(native(*call), decider_.costs_of(placed_.call(*call)));
+    if (call->as_op() != nullptr) return add_row(native(*call), decision_.costs_of(placed_.call(*call)));
     if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
@@ -58,7 +58,7 @@ class Placer {
               .backend = kExternal,
               .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", *function)};
-    const Verdict why = decider_.why(placed_.call(call), kNative);
+    const Verdict why = decision_.why(placed_.call(call), kNative);
     return {.op = place_of(call),
             .kind = call.as_op()->name,
             .backend = kNative,
@@ -128,7 +128,7 @@ class Placer {
           if (call == nullptr || (call->as_op() == nullptr && !is_composite(call->op))) return;
           const Verdict why = why_composite != nullptr ? *why_composite : why_there(region, *call);
           if (call->as_op() == nullptr) return place_piece(region, *call, why);
-          std::vector<LabelSeconds> costs = decider_.costs_of(placed_.call(*call));
+          std::vector<LabelSeconds> costs = decision_.costs_of(placed_.call(*call));
           if (why_composite != nullptr && !costs.empty()) costs.resize(1);
           add_row({.op = place_of(*call),
                    .kind = call->as_op()->name,
@@ -144,20 +144,20 @@ class Placer {
     const size_t before = placed_.placement.size();
     place_ops(region, piece.op.as<FunctionNode>()->body, &why);
     if (placed_.placement.size() == before) return;
-    for (LabelSeconds& one : decider_.costs_of(placed_.call(piece))) {
+    for (LabelSeconds& one : decision_.costs_of(placed_.call(piece))) {
       if (one.label != kNative) placed_.costs.back().push_back(std::move(one));
     }
   }
 
   Verdict why_there(const Region& region, const CallNode& call) const {
-    if (!region.is_by_hand) return decider_.why(placed_.call(call), region.backend);
+    if (!region.is_by_hand) return decision_.why(placed_.call(call), region.backend);
     return {.reason = HR_REASON_PLACE_BY_HAND,
             .message = fmt::format("the program puts it into the function '{}'", region.name)};
   }
 
   const IRModule module_;
-  std::set<std::string> decided_;  // the names of regions that the decider made
-  const Decider& decider_;
+  std::set<std::string> decided_;  // the names of regions that the decision made
+  const Decision& decision_;
   PlacedModule placed_;
 };
 
@@ -192,22 +192,20 @@ void add_calls_before(const IRModule& before, const IRModule& now, CallsBefore& 
 
 }  // namespace
 
-PlacedModule place(const IRModule& module, const Backends& backends) {
-  OrderDecider decider(backends);
-  return place(module, decider);
-}
+PlacedModule place(const IRModule& module, const Backends& backends) { return place(OrderDecision(module, backends)); }
 
-PlacedModule place(const IRModule& module, Decider& decider) {
-  const Labels labels = decider.decide(module);
+PlacedModule place(const Decision& decision) {
+  const IRModule& module = decision.module();
+  const Labels& labels = decision.labels();
   Partitioned decided = labels.empty()
                             ? Partitioned{.module = module, .regions = {}, .before = {}}
-                            : partition_by_labels(module, labels, {.one_call = one_call_backends(decider.backends())});
+                            : partition_by_labels(module, labels, {.one_call = one_call_backends(decision.backends())});
   if (const std::vector<std::string> pieces = native_pieces(module, labels); !pieces.empty()) {
     const IRModule whole = decided.module;
     decided.module = relay::infer_type(inline_composites(whole, pieces));
     add_calls_before(whole, decided.module, decided.before);
   }
-  return Placer(decided, decider).place();
+  return Placer(decided, decision).place();
 }
 
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused) {

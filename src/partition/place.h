@@ -5,12 +5,12 @@
 //   def @main(%p) { add(@f(%p), %p) }       ->   placement: exp by x, in @f; add by native
 //
 // The program may say itself what other backends compute: functions marked Compiler, which calls of @main name, are
-// regions. Of all other ops, a decider says where they go (partition/decider.h): in general each to the first backend
+// regions. Of all other ops, a decision says where they go (partition/decision.h): in general each to the first backend
 // of a list that takes it, else it is native.
 #pragma once
 
 #include "artifact/manifest.h"
-#include "partition/decider.h"
+#include "partition/decision.h"
 #include "relay/expr.h"
 
 namespace headrace::partition {
@@ -32,7 +32,7 @@ struct PlacedModule {
   std::vector<std::vector<LabelSeconds>> costs = {};
   // A lower bound of the number of regions that were chosen here (graph::region_lower_bound).
   int64_t fewest_regions = 0;
-  // Calls of the module that the decider decided on, or inside of its composite functions; it borrows that module.
+  // Calls of the module that was decided on, or inside of its composite functions; it borrows that module.
   CallsBefore before = {};
 
   // Returns a call of `module` with the one that became it.
@@ -47,9 +47,9 @@ struct PlacedModule {
 // program, a Compiler that is not a name, and a region that uses variables from around it, has type parameters or sizes
 // without a number, or gives no tensor.
 PlacedModule place(const IRModule& module, const Backends& backends = {});
-// Places it as `decider` says. What patterns match and no backend computes is ops again, so that native passes fuse it.
-// UserError also where the decider throws one.
-PlacedModule place(const IRModule& module, Decider& decider);
+// Places the module of a decision. What patterns match and no backend computes is ops again, so that native passes fuse
+// it.
+PlacedModule place(const Decision& decision);
 
 // Makes regions that their backends refuse, and that were chosen here, native parts of the program again.
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused);

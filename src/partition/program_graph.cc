@@ -65,8 +65,7 @@ struct Scope {
 
 class GraphReader {
  public:
-  GraphReader(const PlacedModule& placed, const Backends& backends, const PatternRefusals& refusals)
-      : placed_(placed), backends_(backends), refusals_(refusals) {}
+  GraphReader(const PlacedModule& placed, const Decision& decision) : placed_(placed), decision_(decision) {}
 
   ProgramGraph read() {
     const auto main = placed_.module->lookup("main").cast<FunctionNode>();
@@ -307,11 +306,13 @@ class GraphReader {
   std::vector<GraphAlternative> alternatives(const CallNode& call, const artifact::Placement& placement) const {
     const bool is_outside = placement.backend == kNative || placement.backend == kExternal;
     std::vector<GraphAlternative> rows;
-    for (const auto& backend : backends_) {
-      const std::string name(backend->name());
+    const Backends& backends = decision_.backends();
+    const PlacedCall placed = placed_.call(call);
+    for (size_t i = 0; i < backends.size(); ++i) {
+      const std::string name(backends[i]->name());
       if (name == placement.backend) continue;
-      if (const Verdict verdict = verdict_of(*backend, call); !verdict.ok()) {
-        const RefusedMatches& refused = refusals_.of(placed_.call(call).own);
+      if (const Verdict verdict = decision_.verdict_on(placed, i); !verdict.ok()) {
+        const RefusedMatches& refused = decision_.refusals().of(placed.own);
         rows.push_back({name, verdict.reason, with_patterns(verdict, refused, name).message});
       } else if (!is_outside) {
         rows.push_back(passed_over(name, placement));
@@ -331,8 +332,7 @@ class GraphReader {
   };
 
   const PlacedModule& placed_;
-  const Backends& backends_;
-  const PatternRefusals& refusals_;
+  const Decision& decision_;
   ProgramGraph graph_;
   std::vector<Pending> pending_;
   std::map<std::string, size_t> first_row_;  // first row of each region
@@ -355,8 +355,8 @@ std::string_view name_of(GraphNodeKind kind) {
   return "";
 }
 
-ProgramGraph read_graph(const PlacedModule& placed, const Backends& backends, const PatternRefusals& refusals) {
-  return GraphReader(placed, backends, refusals).read();
+ProgramGraph read_graph(const PlacedModule& placed, const Decision& decision) {
+  return GraphReader(placed, decision).read();
 }
 
 }  // namespace headrace::partition

@@ -62,8 +62,7 @@ struct ProgramGraph {
   std::vector<GraphBlock> blocks;
 };
 
-// Reads the graph of a program that was placed on these backends. `refusals`: of matches of their patterns, as the
-// decider has them. Uses no recursion.
-ProgramGraph read_graph(const PlacedModule& placed, const Backends& backends, const PatternRefusals& refusals = {});
+// Reads the graph of a program that was placed by this decision. Uses no recursion.
+ProgramGraph read_graph(const PlacedModule& placed, const Decision& decision);
 
 }  // namespace headrace::partition

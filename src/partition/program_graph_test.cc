@@ -12,7 +12,8 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 ProgramGraph graph_of(const std::string& text, const Backends& backends = {}) {
-  return read_graph(place(read_program(text), backends), backends);
+  const OrderDecision decision(read_program(text), backends);
+  return read_graph(place(decision), decision);
 }
 
 // "add 8" for an op of 8 bytes.

@@ -7,7 +7,7 @@
 #include "ops/register.h"
 #include "ops/tensor/join.h"
 #include "partition/extract.h"
-#include "partition/plan_file/plan_decider.h"
+#include "partition/plan_file/plan_decision.h"
 #include "partition/program_graph.h"
 #include "partition/tests/region_testing.h"
 
@@ -305,8 +305,8 @@ std::map<std::string, int64_t> counts_of(const std::vector<std::string>& backend
 }
 
 // Returns what is wrong with the graph of a placed program; nothing for a good one.
-std::optional<std::string> graph_fault(const PlacedModule& placed, const Backends& backends) {
-  const ProgramGraph graph = read_graph(placed, backends);
+std::optional<std::string> graph_fault(const PlacedModule& placed, const Decision& decision) {
+  const ProgramGraph graph = read_graph(placed, decision);
   std::set<int32_t> rows;
   for (const GraphNode& node : graph.nodes) {
     if (node.kind == GraphNodeKind::kOp) rows.insert(node.placement);
@@ -334,13 +334,13 @@ TEST(RandomPartitions, PlansDecideWhatTheySay) {
   const auto property = property_of_dags(40, [&](const RandomDag& dag) -> std::optional<std::string> {
     g_supported = dag.supported;
     const IRModule module = DagBuilder(dag, 1).module();
-    OrderDecider order(backends);
-    Plan plan = make_plan(PlanNames(module), module, backends, order);
+    const OrderDecision order(module, backends);
+    Plan plan = make_plan(PlanNames(module), order);
     plan.model_hash = std::string(32, '0');
-    PlanDecider same(parse_plan(print_plan(plan), "plan"), backends, PlanNames(module));
-    const PlacedModule by_order = place(module, order), by_plan = place(module, same);
+    const PlanDecision same(module, parse_plan(print_plan(plan), "plan"), backends, PlanNames(module));
+    const PlacedModule by_order = place(order), by_plan = place(same);
     if (relay::print_module(by_order.module) != relay::print_module(by_plan.module)) return "another placement";
-    if (auto fault = graph_fault(by_order, backends)) return fault;
+    if (auto fault = graph_fault(by_order, order)) return fault;
     kit::Random random(dag.order_seed);
     std::vector<std::string> wanted, got;
     for (PlannedOp& op : plan.ops) {
@@ -350,11 +350,11 @@ TEST(RandomPartitions, PlansDecideWhatTheySay) {
       }
       wanted.push_back(op.kind + " " + op.backend);
     }
-    PlanDecider edited(parse_plan(print_plan(plan), "plan"), backends, PlanNames(module));
-    const PlacedModule placed = place(module, edited);
+    const PlanDecision edited(module, parse_plan(print_plan(plan), "plan"), backends, PlanNames(module));
+    const PlacedModule placed = place(edited);
     for (const artifact::Placement& row : placed.placement) got.push_back(row.kind + " " + row.backend);
     if (counts_of(wanted) != counts_of(got)) return "the ops are not where the plan says";
-    if (auto fault = graph_fault(placed, backends)) return fault;
+    if (auto fault = graph_fault(placed, edited)) return fault;
     return results_differ(module, placed.module);
   });
   EXPECT_TRUE(kit::holds(property));

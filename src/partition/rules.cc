@@ -1,6 +1,6 @@
 #include "partition/rules.h"
 
-#include "partition/decider.h"
+#include "partition/decision.h"
 
 namespace headrace::partition {
 
@@ -60,15 +60,17 @@ std::set<std::string> one_call_backends(const Backends& backends) {
   return names;
 }
 
-Verdict why_native(const Backends& backends, const CallNode& call, const RefusedMatches& refused) {
+Verdict refused_by_all(const Backends& backends, std::vector<Verdict> verdicts, const CallNode& call,
+                       const RefusedMatches& refused) {
   Verdict first;
-  for (const auto& backend : backends) {
-    Verdict verdict = verdict_of(*backend, call);
-    if (!verdict.ok()) verdict = with_patterns(std::move(verdict), refused, std::string(backend->name()));
+  for (size_t i = 0; i < backends.size(); ++i) {
+    const std::string name(backends[i]->name());
+    Verdict verdict = std::move(verdicts[i]);
+    if (!verdict.ok()) verdict = with_patterns(std::move(verdict), refused, name);
     if (verdict.ok()) verdict = {.reason = HR_REASON_PLACE_NO_REGION, .message = why_in_no_region(call)};
     if (first.ok()) first.reason = verdict.reason;
     if (!first.message.empty()) first.message += "; ";
-    first.message += fmt::format("{}: {}", backend->name(),
+    first.message += fmt::format("{}: {}", name,
                                  verdict.message.empty() ? "it takes the op alone, but the pattern that the op was "
                                                            "in is placed natively"
                                                          : verdict.message);

@@ -23,9 +23,11 @@ IRModule compose(const IRModule& module, const Backends& backends, PatternRefusa
 // Returns the names of those whose regions have one call each.
 std::set<std::string> one_call_backends(const Backends& backends);
 
-// Returns the sentence that says why no backend of the list takes a call, with the reason of the first. `refused`:
-// matches of their patterns that have the call as a part.
-Verdict why_native(const Backends& backends, const relay::CallNode& call, const RefusedMatches& refused = {});
+// Returns the sentence that says why no backend of the list takes a call, with the reason of the first. `verdicts`: of
+// each backend; a call that one takes is in no region for another reason. `refused`: matches of their patterns that
+// have the call as a part.
+Verdict refused_by_all(const Backends& backends, std::vector<Verdict> verdicts, const relay::CallNode& call,
+                       const RefusedMatches& refused);
 
 // Returns why a backend does not take a call, `verdict`, with its reasons against matches of its patterns at the call.
 Verdict with_patterns(Verdict verdict, const RefusedMatches& refused, const std::string& backend);

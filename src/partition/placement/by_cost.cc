@@ -64,11 +64,8 @@ class Search {
     add_least(std::move(found.labels));
     plan_.seconds = problem_->seconds_of_units(best_.cost);
     plan_.lower_bound = problem_->seconds_of_units(bound_);
-    return {.name = best_.name,
-            .problem = problem_,
-            .labels = best_.labels,
-            .split = problem_->split_of(best_.labels),
-            .plan = plan_};
+    plan_.name = best_.name;
+    return {.problem = problem_, .labels = best_.labels, .split = problem_->split_of(best_.labels), .plan = plan_};
   }
 
  private:
@@ -157,11 +154,14 @@ std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends
   return splits;
 }
 
-CostDecider::CostDecider(const IRModule& module, OpCosts costs)
-    : costs_(std::move(costs)), choice_(Search(module, costs_).best()) {
+CostDecision::CostDecision(const IRModule& module, OpCosts costs)
+    : Decision({}, costs.backends()), costs_(std::move(costs)), choice_(Search(module, costs_).best()) {
+  module_ = choice_.split.module;
+  labels_ = choice_.problem->backends_of(choice_.split, choice_.labels);
+  cost_ = choice_.plan;
   const InstanceSet& instances = choice_.problem->instances();
   split_ = read_composition(instances.module, choice_.split.module);
-  refusals = instances.refusals.of_split(instances.module, choice_.split.module);
+  refusals_ = instances.refusals.of_split(instances.module, choice_.split.module);
   for (const Instance& one : instances.all) {
     for (const Expr& part : one.parts) {
       if (const auto* call = part.as<relay::CallNode>(); call != nullptr && call->as_op() != nullptr)
@@ -170,10 +170,9 @@ CostDecider::CostDecider(const IRModule& module, OpCosts costs)
   }
 }
 
-const IRModule& CostDecider::module() const { return choice_.split.module; }
-
-PlanCost CostDecider::plan_of(const IRModule& split, const Labels& labels) const {
+PlanCost CostDecision::plan_of(const IRModule& split, const Labels& labels) const {
   PlanCost plan = choice_.plan;
+  plan.name.clear();
   plan.seconds = split == choice_.split.module
                      ? choice_.problem->seconds_of(choice_.problem->labels_of(choice_.split, labels))
                      : seconds_of_other(split, labels);
@@ -182,7 +181,7 @@ PlanCost CostDecider::plan_of(const IRModule& split, const Labels& labels) const
 }
 
 // Native code and the order of the list cost what they took as wholes, where these were measured.
-double CostDecider::seconds_of_other(const IRModule& split, const Labels& labels) const {
+double CostDecision::seconds_of_other(const IRModule& split, const Labels& labels) const {
   CostProblem problem(split, costs_);
   const std::vector<int32_t> native = problem.first_of({kNativeLabel});
   if (!choice_.plan.scales.empty()) {
@@ -195,19 +194,14 @@ double CostDecider::seconds_of_other(const IRModule& split, const Labels& labels
   return problem.seconds_of(problem.labels_of(problem.split_of(native), labels));
 }
 
-Labels CostDecider::decide(const IRModule& module) {
-  HEADRACE_CHECK(module == choice_.split.module, "the plan is for the split that it was made for");
-  return choice_.problem->backends_of(choice_.split, choice_.labels);
-}
-
-const CostProblem::Join* CostDecider::join_of(const PlacedCall& call, const std::string& label) const {
+const CostProblem::Join* CostDecision::join_of(const PlacedCall& call, const std::string& label) const {
   const Expr plain = split_.plain_of(ref(&call.own));
   const auto* before = plain.as<relay::CallNode>();
   const bool is_piece = call.own.as_op() == nullptr && (before == nullptr || before->as_op() != nullptr);
   return choice_.problem->join_of(plain, is_piece, label, choice_.labels);
 }
 
-std::vector<LabelSeconds> CostDecider::costs_of(const PlacedCall& call) const {
+std::vector<LabelSeconds> CostDecision::costs_of(const PlacedCall& call) const {
   std::vector<LabelSeconds> costs = costs_.of(call.now);
   for (LabelSeconds& one : costs) {
     for (const PlanScale& scale : choice_.plan.scales) {
@@ -221,8 +215,8 @@ std::vector<LabelSeconds> CostDecider::costs_of(const PlacedCall& call) const {
 
 // Returns "the plan of least cost runs it here: 1.2 us by x, 3 us natively", the place that was chosen first. A plan
 // that was taken though another costs less says so.
-std::string CostDecider::least_cost(const PlacedCall& call, const std::string& chosen,
-                                    std::vector<LabelSeconds> costs) const {
+std::string CostDecision::least_cost(const PlacedCall& call, const std::string& chosen,
+                                     std::vector<LabelSeconds> costs) const {
   const auto first =
       std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
   if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
@@ -238,7 +232,7 @@ std::string CostDecider::least_cost(const PlacedCall& call, const std::string& c
 
 // Returns "; the pattern own.both, which takes it, costs 2 us by own" for each instance that has an op, which the plan
 // leaves to native code.
-std::string CostDecider::costs_of_patterns(const PlacedCall& call) const {
+std::string CostDecision::costs_of_patterns(const PlacedCall& call) const {
   const auto found = instances_of_.find(split_.plain_of(ref(&call.own)).object());
   if (call.own.as_op() == nullptr || found == instances_of_.end()) return "";
   std::set<std::string> texts;
@@ -252,11 +246,11 @@ std::string CostDecider::costs_of_patterns(const PlacedCall& call) const {
   return fmt::format("{}", fmt::join(texts, ""));
 }
 
-Verdict CostDecider::why(const PlacedCall& call, const std::string& backend) const {
+Verdict CostDecision::why(const PlacedCall& call, const std::string& backend) const {
   std::vector<LabelSeconds> costs = costs_of(call);
   const std::string patterns = backend == kNative ? costs_of_patterns(call) : "";
   if (backend == kNative && ((costs.size() == 1 && patterns.empty()) || !why_in_no_region(call.now).empty()))
-    return why_native(costs_.backends(), call.now, refusals.of(call.own));
+    return why_native(call);
   std::string message = least_cost(call, backend, std::move(costs)) + patterns;
   if (call.now.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call.now));
   return {.reason = HR_REASON_PLACE_BY_COST, .message = std::move(message)};

@@ -28,7 +28,8 @@
 // is taken if that is less than all of them.
 #pragma once
 
-#include "partition/decider.h"
+#include "partition/decision.h"
+#include "partition/plan_cost.h"
 #include "partition/placement/plan_scales.h"
 
 namespace headrace::partition {
@@ -39,30 +40,12 @@ inline constexpr double kBorderSeconds = 1e-6;
 // The name of the plan of the order of the list; no backend can have it.
 inline constexpr const char* kListOrder = "list order";
 
-struct PlanCost {
-  double seconds = 0;
-  double lower_bound = 0;  // no plan costs less
-  std::string source;      // where the costs of calls are from, as a phrase: "estimated by the sizes of tensors"
-  // The costs of other plans: "native", each backend by its name, and kListOrder.
-  std::vector<LabelSeconds> others;
-  // The seconds that the plan of least cost took when it was tried; nothing when it was not.
-  std::optional<double> tried = {};
-  // The seconds of a cheaper plan that was not taken: since it was tried and took too long, or since it saves too
-  // little (OpCosts::least_saving).
-  std::optional<double> passed_over = {};
-  // The factors of the costs of native code and of each backend. Empty: no whole plans were measured.
-  std::vector<PlanScale> scales = {};
-
-  double gap() const { return seconds - lower_bound; }
-};
-
 // Returns splits of the main of a typed module into calls, in which each call that a plan can have stands: without
 // instances, by the patterns of the whole list, by those of each backend alone, and with all other instances.
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends);
 
 // The best plan of a module.
 struct CostChoice {
-  std::string name;  // by which tables of costs know the plan: one of simple_plans(), or one by cost
   std::shared_ptr<const CostProblem> problem;
   std::vector<int32_t> labels;  // by node of the problem
   CostProblem::Split split;     // the program with the instances that the plan takes
@@ -70,21 +53,20 @@ struct CostChoice {
 };
 
 // Each call goes where the plan of least cost has it.
-class CostDecider : public Decider {
+class CostDecision : public Decision {
  public:
-  // Finds the plan for the main of a typed module. UserError as OpCosts::of. Deterministic; no recursion.
-  CostDecider(const IRModule& module, OpCosts costs);
-  const Backends& backends() const override { return costs_.backends(); }
+  // Finds the plan for the main of a typed module. module() has the instances that the plan takes as calls. UserError
+  // as OpCosts::of. Deterministic; no recursion.
+  CostDecision(const IRModule& module, OpCosts costs);
 
-  // Returns the module with the instances that the plan takes as calls, which is the one to place.
-  const IRModule& module() const;
-  const PlanCost& plan() const { return choice_.plan; }
-  const std::string& plan_name() const { return choice_.name; }
+  const PlanCost& plan() const { return *cost_; }
   // Returns the plan in which the calls of a split of the program, as module() or another one, are on these backends,
   // which take them.
   PlanCost plan_of(const IRModule& split, const Labels& labels) const;
 
-  Labels decide(const IRModule& module) override;
+  std::optional<PlanCost> cost_of(const IRModule& split, const Labels& labels) const override {
+    return plan_of(split, labels);
+  }
   Verdict why(const PlacedCall& call, const std::string& backend) const override;
   // Seconds are those in the kernel or the region of an operand, where the plan has one that computes the call as well.
   std::vector<LabelSeconds> costs_of(const PlacedCall& call) const override;
@@ -96,8 +78,8 @@ class CostDecider : public Decider {
   std::string least_cost(const PlacedCall& call, const std::string& chosen, std::vector<LabelSeconds> costs) const;
 
   OpCosts costs_;
-  CostChoice choice_;
-  Composition split_;                                                             // the program as the plan has it
+  CostChoice choice_;  // whose program is module(), and whose plan is cost()
+  Composition split_;  // the program as the plan has it
   std::unordered_map<const Object*, std::vector<const Instance*>> instances_of_;  // by the program's calls of ops
 };
 

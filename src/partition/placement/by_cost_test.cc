@@ -7,7 +7,7 @@
 
 #include "object/structural_equal.h"
 #include "partition/place.h"
-#include "partition/override_decider.h"
+#include "partition/override_decision.h"
 #include "partition/placement/tests/cost_testing.h"
 
 namespace headrace::partition {
@@ -145,20 +145,20 @@ TEST(PlaceByCost, ACallSavesOnlyWithAllThatItNeeds) {
     const std::map<std::string, double> prices{{"nn.dense", dense}, {"abs", 1e-7}, {"sqrt", 8e-7}};
     const Backends backends{std::make_shared<Priced>("chip", prices, Sharing{.halved = {"sqrt"}, .needed = "nn.dense"}),
                             priced("other", {{"nn.dense", 2e-6}, {"abs", 3e-6}})};
-    CostDecider decider(program, OpCosts(backends, {kMachine}));
+    const CostDecision decision(program, OpCosts(backends, {kMachine}));
     std::vector<const relay::CallNode*> calls;
-    for_each_placeable(decider.module(), [&](const relay::CallNode& call) { calls.push_back(&call); });
+    for_each_placeable(decision.module(), [&](const relay::CallNode& call) { calls.push_back(&call); });
     ASSERT_EQ(calls.size(), 3u);
     const auto plan_of = [&](std::vector<size_t> chips) {
       Labels labels;
       for (const size_t i : chips) labels.emplace(calls[i], "chip");
-      return decider.plan_of(decider.module(), labels).seconds;
+      return decision.plan_of(decision.module(), labels).seconds;
     };
     EXPECT_NEAR(plan_of({0, 1, 2}), dense + 1e-7 + 4e-7 + 2 * kBorderSeconds, kTolerance);
     const double native = cost::native_seconds(*calls[0], kMachine, 1);
     EXPECT_NEAR(plan_of({1, 2}), native + 1e-7 + 8e-7 + kBorderSeconds, kTolerance) << "the dense layer is native";
-    EXPECT_NEAR(decider.plan().gap(), 0, kTolerance);
-    const PlacedModule placed = place(decider.module(), decider);
+    EXPECT_NEAR(decision.plan().gap(), 0, kTolerance);
+    const PlacedModule placed = place(decision);
     EXPECT_EQ(backends_of(placed)[0] == "nn.dense chip", dense < 1e-5);
     EXPECT_EQ(placed.placement[2].message.find("by chip with abs") != std::string::npos, dense < 1e-5);
   }
@@ -203,12 +203,12 @@ TEST(PlaceByCost, NativeConvolutionsHaveALayoutOfTheirOwn) {
   const auto plan_of = [&](const std::string& body) {
     const IRModule program = read_program(
         "def @main(%x: Tensor[(1, 16, 32, 32), float32], %w: Tensor[(16, 16, 1, 1), float32]) {\n" + body + "}");
-    CostDecider decider(program, costs);
+    const CostDecision decision(program, costs);
     Labels labels;
-    for_each_placeable(decider.module(), [&](const relay::CallNode& call) {
+    for_each_placeable(decision.module(), [&](const relay::CallNode& call) {
       if (call.as_op()->name == "exp") labels.emplace(&call, "chip");
     });
-    return decider.plan_of(decider.module(), labels).seconds;
+    return decision.plan_of(decision.module(), labels).seconds;
   };
   const double conv = plan_of("nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16)");
   const double after = plan_of("exp(nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16))");
@@ -227,14 +227,14 @@ TEST(PlaceByCost, ItemsOfATupleLeaveTheirRegion) {
   const Backends backends{std::make_shared<Priced>("chip", std::map<std::string, double>{{"split", kSplit}},
                                                    Sharing{.border_seconds = kBorder})};
   const IRModule program = program_of("%0 = split(%x, indices_or_sections=2); exp(%0.0)");
-  CostDecider decider(program, OpCosts(backends, {kMachine}));
+  const CostDecision decision(program, OpCosts(backends, {kMachine}));
   Labels labels;
   double exp_seconds = 0;
-  for_each_placeable(decider.module(), [&](const relay::CallNode& call) {
+  for_each_placeable(decision.module(), [&](const relay::CallNode& call) {
     if (call.as_op()->name == "split") labels.emplace(&call, "chip");
     if (call.as_op()->name == "exp") exp_seconds = cost::native_seconds(call, kMachine, 1);
   });
-  EXPECT_NEAR(decider.plan_of(decider.module(), labels).seconds, kSplit + exp_seconds + kBorderSeconds + 2 * kBorder,
+  EXPECT_NEAR(decision.plan_of(decision.module(), labels).seconds, kSplit + exp_seconds + kBorderSeconds + 2 * kBorder,
               kTolerance);
 }
 
@@ -281,11 +281,11 @@ TEST(PlaceByCost, TheReasonNamesThePatternThatCostsMore) {
 TEST(PlaceByCost, OverridesChangeTheCostOfThePlan) {
   const Backends backends{priced("fast", {{"exp", 0}, {"abs", 0}, {"sqrt", 0}})};
   const IRModule program = program_of("sqrt(abs(exp(%x)))");
-  CostDecider alone(program, OpCosts(backends, {kMachine}));
-  OverrideDecider decider(std::make_unique<CostDecider>(program, OpCosts(backends, {kMachine})),
-                          {{.pattern = "*", .backend = kNative}}, backends, program);
-  const PlanCost plan = alone.plan_of(program, decider.decide(program));
-  const PlacedModule placed = place(program, decider);
+  const CostDecision alone(program, OpCosts(backends, {kMachine}));
+  const OverrideDecision overridden(std::make_shared<CostDecision>(program, OpCosts(backends, {kMachine})),
+                                    {{.pattern = "*", .backend = kNative}});
+  const PlanCost plan = *overridden.cost();
+  const PlacedModule placed = place(overridden);
   EXPECT_THAT(backends_of(placed), ElementsAre("exp native", "abs native", "sqrt native"));
   EXPECT_EQ(placed.placement[0].reason, HR_REASON_PLACE_BY_OVERRIDE);
   EXPECT_EQ(placed.costs[0].size(), 2u);
@@ -314,9 +314,9 @@ TEST(PlaceByCost, OddBordersCountAsTheNearest) {
     const Backends backends{
         std::make_shared<Priced>("odd", std::map<std::string, double>{{"exp", 0}}, Sharing{.border_seconds = answer})};
     const OpCosts costs(backends, {kMachine});
-    CostDecider decider(program, costs);
-    const Labels labels{{passes::main_of(decider.module()).body.object(), "odd"}};
-    EXPECT_NEAR(decider.plan_of(decider.module(), labels).seconds, kBorderSeconds + 2 * border, 1e-9) << answer;
+    const CostDecision decision(program, costs);
+    const Labels labels{{passes::main_of(decision.module()).body.object(), "odd"}};
+    EXPECT_NEAR(decision.plan_of(decision.module(), labels).seconds, kBorderSeconds + 2 * border, 1e-9) << answer;
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "ops/call_fusion.h"
 #include "partition/placement/cost_problem.h"
-#include "partition/decider.h"
+#include "partition/decision.h"
 #include "partition/place.h"
 
 namespace headrace::partition {

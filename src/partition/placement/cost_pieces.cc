@@ -4,7 +4,7 @@
 #include <set>
 
 #include "graph/labels.h"
-#include "partition/decider.h"
+#include "partition/decision.h"
 
 namespace headrace::partition {
 

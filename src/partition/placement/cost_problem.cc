@@ -9,7 +9,7 @@
 #include "ops/call_fusion.h"
 #include "ops/work.h"
 #include "partition/placement/by_cost.h"
-#include "partition/decider.h"
+#include "partition/decision.h"
 #include "partition/place.h"
 
 namespace headrace::partition {

@@ -213,12 +213,12 @@ TEST(CostTable, MeasuredCostsComeBeforeEstimates) {
   table->costs[{exp, kNative}] = {HEADRACE_VERSION, 5e-6};
   table->costs[{exp, "measured"}] = {"7", 2e-6};
   const Backends backends{std::make_shared<Measured>()};
-  CostDecider decider(read_program(program), OpCosts(backends, {.measured = table}));
-  const PlacedModule placed = place(decider.module(), decider);
+  const CostDecision decision(read_program(program), OpCosts(backends, {.measured = table}));
+  const PlacedModule placed = place(decision);
   ASSERT_EQ(placed.placement.size(), 2u);
   EXPECT_EQ(placed.placement[0].backend, "measured");
   EXPECT_EQ(placed.placement[1].backend, kNative);
-  EXPECT_THAT(decider.plan().source, MatchesRegex("for 2 of 4 measured \\(the costs\\), else estimated.*"));
+  EXPECT_THAT(decision.plan().source, MatchesRegex("for 2 of 4 measured \\(the costs\\), else estimated.*"));
   table->costs[{exp, "measured"}].version = "6";
   EXPECT_THAT(kit::user_error_of([&] { OpCosts(backends, {.measured = table}); }),
               HasSubstr("of 'measured' was measured with version '6', and this is version '7'"));
@@ -247,7 +247,7 @@ TEST(CostTable, MatchesWithoutCostsAreCounted) {
   for_each_placeable(program, [&](const relay::CallNode& call) {
     table->costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 1e-6};
   });
-  const auto source = [&] { return CostDecider(program, OpCosts(backends, {.measured = table})).plan().source; };
+  const auto source = [&] { return CostDecision(program, OpCosts(backends, {.measured = table})).plan().source; };
   EXPECT_THAT(source(), HasSubstr("for 2 of 3 measured (the costs), else estimated"));
   for (const Instance& one : find_instances(program, backends).all)
     table->costs[{cost_key(*one.call.as<relay::CallNode>()), "chip"}] = {"", 1e-6};

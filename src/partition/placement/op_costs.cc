@@ -7,7 +7,7 @@
 
 #include "cost/op_work.h"
 #include "ops/work.h"
-#include "partition/decider.h"
+#include "partition/decision.h"
 #include "partition/place.h"
 
 namespace headrace::partition {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cost/machine.h"
-#include "partition/decider.h"
+#include "partition/decision.h"
 #include "partition/placement/cost_table.h"
 
 namespace headrace::partition {

@@ -10,20 +10,13 @@
 #pragma once
 
 #include "partition/placement/cost_problem.h"
+#include "partition/plan_cost.h"
 
 namespace headrace::partition {
 
 // Factors outside of these bounds say more about the table than about the calls.
 inline constexpr double kLeastScale = 0.5;
 inline constexpr double kMostScale = 2;
-
-struct PlanScale {
-  std::string label;  // "native", or the name of a backend
-  double factor = 1;  // for its seconds
-  double fitted = 1;  // the factor before it was limited to the bounds
-
-  bool is_limited() const { return factor != fitted; }
-};
 
 // Returns the factors of native code and of each backend, by label: `alone` has for each backend the labels of the plan
 // in which it takes all that it can. Nothing where the costs do not have the whole plans (OpCosts::has_whole_plans). A

@@ -223,7 +223,7 @@ class TriedPlan : public testing::Test {
   }
 
   std::string name_by(const MeasuredTimes& times, bool is_trial) const {
-    return CostDecider(program_, measured_costs(program_, chip_, times, kModel, is_trial)).plan_name();
+    return CostDecision(program_, measured_costs(program_, chip_, times, kModel, is_trial)).plan().name;
   }
 
   // Returns what is placed after the plan of least cost, tried, took so long.

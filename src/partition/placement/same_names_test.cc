@@ -1,7 +1,7 @@
 // Programs in which calls of one kind have one place, or none: each call has its own reasons.
 #include <gmock/gmock.h>
 
-#include "partition/override_decider.h"
+#include "partition/override_decision.h"
 #include "partition/place.h"
 #include "partition/placement/tests/cost_testing.h"
 
@@ -84,9 +84,7 @@ class RefusesSmall : public Priced {
 PlacedModule placed_by_order(const IRModule& program, const Backends& backends) {
   PatternRefusals refusals;
   const IRModule composed = compose(program, backends, &refusals);
-  OrderDecider order(backends);
-  order.refusals = refusals.of_split(program, composed);
-  return place(composed, order);
+  return place(OrderDecision(composed, backends, refusals.of_split(program, composed)));
 }
 
 // The match of one of two equal calls is refused, also where an earlier pattern has changed the calls between.
@@ -117,9 +115,8 @@ TEST(SameNames, AnOverrideIsNamedAtTheOpsThatItFrees) {
       const_cast<ExprNode&>(*expr).span = call->as_op()->name == "exp" && exps++ == 0 ? named : other;
   });
   const IRModule composed = compose(program, backends);
-  OverrideDecider decider(std::make_unique<OrderDecider>(backends), {{.pattern = "named", .backend = kNative}},
-                          backends, composed);
-  const PlacedModule placed = place(decider.module(), decider);
+  const PlacedModule placed = place(OverrideDecision(std::make_shared<OrderDecision>(composed, backends),
+                                                     {{.pattern = "named", .backend = kNative}}));
   EXPECT_THAT(backends_of(placed),
               ElementsAre("exp native", "tanh native", "sqrt native", "tanh native", "exp own", "tanh own"));
   const std::string freed = "--place 'named=native' breaks up the pattern own.both that it was in";
@@ -133,10 +130,9 @@ TEST(SameNames, PlacedCallsAreThoseOfTheModule) {
   const IRModule program = program_without_places("(tanh(exp(%x)), tanh(exp(%y)), sqrt(tanh(%x)))");
   const Backends backends{priced("own", {{"exp", 1}}, "{ own.root: sqrt(tanh(_)) }")};
   const IRModule composed = compose(program, backends);
-  OrderDecider order(backends);
   std::set<const Object*> before, now;
   for_each_decided_call(composed, [&](const relay::CallNode& call) { before.insert(&call); });
-  const PlacedModule placed = place(composed, order);
+  const PlacedModule placed = place(composed, backends);
   for (const relay::Function& region : regions_of(placed.module)) {
     relay::post_order(
         region->body, [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); },

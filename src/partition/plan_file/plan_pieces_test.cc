@@ -5,7 +5,7 @@
 
 #include "object/structural_equal.h"
 #include "partition/break_up.h"
-#include "partition/plan_file/plan_decider.h"
+#include "partition/plan_file/plan_decision.h"
 #include "partition/placement/tests/cost_testing.h"
 
 namespace headrace::partition {
@@ -39,8 +39,7 @@ Plan read_again(Plan plan) {
 
 // The plan in which all goes to the first backend that takes it.
 Plan read_plan_of_order(const IRModule& program, const Backends& backends) {
-  OrderDecider order(backends);
-  return read_again(make_plan(PlanNames(program), compose(program, backends), backends, order));
+  return read_again(make_plan(PlanNames(program), OrderDecision(compose(program, backends), backends)));
 }
 
 IRModule split_again(const Plan& plan, const IRModule& program, const Backends& backends) {
@@ -94,8 +93,7 @@ TEST(PlanPieces, ThePairIsTheOneThatThePlanWasMadeFor) {
   for (const char* wanted : {"x", "y"}) {
     const IRModule split = with_instances_where(
         set, [&](const Instance& one) { return one.inputs[0].as<relay::VarNode>()->name_hint == wanted; });
-    OrderDecider order(backends);
-    const Plan plan = read_again(make_plan(PlanNames(program), split, backends, order));
+    const Plan plan = read_again(make_plan(PlanNames(program), OrderDecision(split, backends)));
     const IRModule again = split_again(plan, program, backends);
     EXPECT_TRUE(structural_equal(again, split)) << relay::print_module(again);
     EXPECT_THAT(inputs_of_pieces(again), ElementsAre(wanted));
@@ -121,8 +119,8 @@ TEST(PlanPieces, APartThatIsComputedTwiceIsInBothRows) {
   for_each_decided_call(split, [&](const relay::CallNode& call) {
     if (call.as_op() == nullptr) pieces.insert(&call);
   });
-  OrderDecider order(backends);
-  const Plan broken = read_again(make_plan(PlanNames(program), break_up(split, pieces).module, backends, order));
+  const OrderDecision order(break_up(split, pieces).module, backends);
+  const Plan broken = read_again(make_plan(PlanNames(program), order));
   EXPECT_THAT(shown_rows(broken), ElementsAre("n exp native", "n tan native", "n add native"));
   EXPECT_TRUE(structural_equal(split_again(broken, program, backends), program));
 }
@@ -197,7 +195,7 @@ TEST(PlanPieces, EachWrongRowSaysWhere) {
     return kit::user_error_of([&] {
       const Plan plan = parse_plan(text, "wrong.json");
       const IRModule split = split_again(plan, program, backends);
-      PlanDecider(plan, backends, PlanNames(program)).decide(split);
+      PlanDecision(split, plan, backends, PlanNames(program));
     });
   };
   EXPECT_EQ(error(kGoodRows), "");
@@ -227,13 +225,13 @@ TEST(PlanPieces, RandomPlansAreReadAgain) {
     kit::Random chance(random.body.size() * 31 + random.one_call);
     const IRModule chosen =
         with_instances_where(find_instances(program, backends), [&](const Instance&) { return chance.chance(0.5F); });
-    OrderDecider order(backends);
-    const Plan plan = read_again(make_plan(PlanNames(program), chosen, backends, order));
+    const OrderDecision order(chosen, backends);
+    const Plan plan = read_again(make_plan(PlanNames(program), order));
     const IRModule split = split_again(plan, program, backends);
     pieces += static_cast<int64_t>(count_composites(split));
-    PlanDecider by_plan(plan, backends, PlanNames(program));
-    const std::string before = relay::print_module(place(chosen, order).module);
-    const std::string after = relay::print_module(place(split, by_plan).module);
+    const PlanDecision by_plan(split, plan, backends, PlanNames(program));
+    const std::string before = relay::print_module(place(order).module);
+    const std::string after = relay::print_module(place(by_plan).module);
     if (before != after) return fmt::format("{}\nis placed as\n{}", before, after);
     return std::nullopt;
   };

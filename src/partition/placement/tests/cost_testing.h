@@ -219,8 +219,8 @@ struct PlacedByCost : PlacedModule {
 };
 
 inline PlacedByCost placed_by_cost(const IRModule& program, const OpCosts& costs) {
-  CostDecider decider(program, costs);
-  return {place(decider.module(), decider), decider.plan()};
+  const CostDecision decision(program, costs);
+  return {place(decision), decision.plan()};
 }
 
 inline std::vector<std::string> backends_of(const PlacedModule& placed) {

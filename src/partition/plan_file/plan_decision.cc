@@ -1,4 +1,4 @@
-#include "partition/plan_file/plan_decider.h"
+#include "partition/plan_file/plan_decision.h"
 
 #include <fmt/ranges.h>
 
@@ -31,12 +31,12 @@ std::vector<PlannedBackend> planned(const Backends& backends) {
 
 }  // namespace
 
-Plan make_plan(const PlanNames& names, const IRModule& module, const Backends& backends, Decider& decider) {
+Plan make_plan(const PlanNames& names, const Decision& decision) {
   Plan plan;
-  plan.backends = planned(backends);
-  const Labels labels = decider.decide(module);
+  plan.backends = planned(decision.backends());
+  const Labels& labels = decision.labels();
   std::set<NameAndKind> known;
-  for (const NamedCall& one : names.calls_of(module)) {
+  for (const NamedCall& one : names.calls_of(decision.module())) {
     if (!known.emplace(one.name, one.kind).second) continue;
     const auto label = labels.find(one.call);
     PlannedOp op{.name = one.name, .kind = one.kind, .backend = kNative};
@@ -44,12 +44,12 @@ Plan make_plan(const PlanNames& names, const IRModule& module, const Backends& b
     Verdict why;
     if (label != labels.end() && !label->second.empty()) {
       op.backend = label->second;
-      why = decider.why_in_plan(*one.call, op.backend);
+      why = decision.why_in_plan(*one.call, op.backend);
     } else if (is_external(*one.call)) {
       op.backend = kExternal;
       why.message = fmt::format("calls the function '{}'", *ops::external_of(ref(one.call)));
     } else {
-      why = decider.why_in_plan(*one.call, kNative);
+      why = decision.why_in_plan(*one.call, kNative);
     }
     op.reason = why.reason;
     op.message = why.message;
@@ -117,7 +117,7 @@ void check_is_current(const Plan& plan, const Plan& now) {
 }
 
 // Throws for the row of an op that only a pattern of the plan computes.
-void PlanDecider::check_is_no_part(const PlannedOp& row) const {
+void PlanDecision::check_is_no_part(const PlannedOp& row) const {
   for (const PlannedOp& piece : plan_.ops) {
     for (const PlannedPart& part : piece.parts) {
       if (part.name == row.name && part.kind == row.kind && row.parts.empty())
@@ -128,7 +128,7 @@ void PlanDecider::check_is_no_part(const PlannedOp& row) const {
   }
 }
 
-void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {
+void PlanDecision::check_names(const std::vector<NamedCall>& calls) const {
   std::set<NameAndKind> in_model, in_plan;
   std::vector<std::string> names;
   for (const NamedCall& one : calls) {
@@ -158,7 +158,7 @@ void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {
   }
 }
 
-void PlanDecider::check_row(const PlannedOp& row, const CallNode& call) const {
+void PlanDecision::check_row(const PlannedOp& row, const CallNode& call) const {
   const auto fail = [&](const std::string& message) {
     plan_.source->fail(row.backend_at.begin, row.backend_at.end, message);
   };
@@ -173,13 +173,14 @@ void PlanDecider::check_row(const PlannedOp& row, const CallNode& call) const {
     fail(fmt::format("{} does not take {}: {}", row.backend, show(row), refusal));
 }
 
-Labels PlanDecider::decide(const IRModule& module) {
-  const std::vector<NamedCall> calls = names_.calls_of(module);
+PlanDecision::PlanDecision(const IRModule& module, Plan plan, Backends backends, const PlanNames& names,
+                           PatternRefusals refusals)
+    : Decision(module, std::move(backends)), plan_(std::move(plan)) {
+  refusals_ = std::move(refusals);
+  const std::vector<NamedCall> calls = names.calls_of(module);
   check_names(calls);
   std::multimap<NameAndKind, const CallNode*> by_name;
   for (const NamedCall& one : calls) by_name.emplace(NameAndKind(one.name, one.kind), one.call);
-  Labels labels;
-  rows_.clear();
   // In the order of the file, so that the first error is that of the first line.
   for (size_t i = 0; i < plan_.ops.size(); ++i) {
     const PlannedOp& row = plan_.ops[i];
@@ -187,17 +188,16 @@ Labels PlanDecider::decide(const IRModule& module) {
     for (auto one = first; one != last; ++one) {
       check_row(row, *one->second);
       rows_.emplace(one->second, i);
-      if (row.backend != kNative && row.backend != kExternal) labels.emplace(one->second, row.backend);
+      if (row.backend != kNative && row.backend != kExternal) labels_.emplace(one->second, row.backend);
     }
   }
-  return labels;
 }
 
-Verdict PlanDecider::why(const PlacedCall&, const std::string&) const {
+Verdict PlanDecision::why(const PlacedCall&, const std::string&) const {
   return {.reason = HR_REASON_PLACE_BY_PLAN, .message = kByPlan};
 }
 
-Verdict PlanDecider::why_in_plan(const CallNode& call, const std::string& backend) const {
+Verdict PlanDecision::why_in_plan(const CallNode& call, const std::string& backend) const {
   const auto row = rows_.find(&call);
   if (row == rows_.end()) return why(call, backend);
   return {.reason = plan_.ops[row->second].reason, .message = plan_.ops[row->second].message};

@@ -1,4 +1,4 @@
-#include "partition/decider.h"
+#include "partition/decision.h"
 
 #include "partition/place.h"
 #include "relay/composites.h"
@@ -72,20 +72,34 @@ const Backend* find_in(const Backends& backends, const std::string& name) {
   return nullptr;
 }
 
-Labels OrderDecider::decide(const IRModule& module) {
-  Labels labels;
-  if (backends_.empty()) return labels;
+Verdict Decision::verdict_on(const PlacedCall& call, size_t backend) const {
+  const auto known = verdicts_.find(&call.own);
+  return known != verdicts_.end() && backend < known->second.size() ? known->second[backend]
+                                                                    : verdict_of(*backends_[backend], call.now);
+}
+
+Verdict Decision::why_native(const PlacedCall& call) const {
+  std::vector<Verdict> verdicts;
+  for (size_t i = 0; i < backends_.size(); ++i) verdicts.push_back(verdict_on(call, i));
+  return refused_by_all(backends_, std::move(verdicts), call.now, refusals_.of(call.own));
+}
+
+OrderDecision::OrderDecision(const IRModule& module, Backends backends, PatternRefusals refusals)
+    : Decision(module, std::move(backends)) {
+  refusals_ = std::move(refusals);
+  if (backends_.empty()) return;
   for_each_placeable(module, [&](const CallNode& call) {
+    std::vector<Verdict>& verdicts = verdicts_[&call];
     for (const auto& backend : backends_) {
-      if (!verdict_of(*backend, call).ok()) continue;
-      labels.emplace(&call, std::string(backend->name()));
+      verdicts.push_back(verdict_of(*backend, call));
+      if (!verdicts.back().ok()) continue;
+      labels_.emplace(&call, std::string(backend->name()));
       return;
     }
   });
-  return labels;
 }
 
-Verdict OrderDecider::why(const PlacedCall& call, const std::string& backend) const {
+Verdict OrderDecision::why(const PlacedCall& call, const std::string& backend) const {
   if (backend != kNative)
     return {.reason = HR_REASON_PLACE_BY_ORDER,
             .message = call.now.as_op() != nullptr
@@ -93,7 +107,7 @@ Verdict OrderDecider::why(const PlacedCall& call, const std::string& backend) co
                            : fmt::format("it is the first backend of the list that takes what its pattern {} matches",
                                          kind_of(call.now))};
   if (backends_.empty()) return {.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
-  return why_native(backends_, call.now, refusals.of(call.own));
+  return why_native(call);
 }
 
 }  // namespace headrace::partition

@@ -1,10 +1,11 @@
 // Placement by plans and by overrides.
-#include "partition/override_decider.h"
-#include "partition/plan_file/plan_decider.h"
+#include "partition/override_decision.h"
+#include "partition/plan_file/plan_decision.h"
 
 #include <gmock/gmock.h>
 
 #include "partition/place.h"
+#include "partition/program_graph.h"
 #include "partition/tests/region_testing.h"
 
 namespace headrace::partition {
@@ -12,6 +13,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 // A backend that takes the ops of its list.
 class Choosy : public Backend {
@@ -20,10 +22,13 @@ class Choosy : public Backend {
   std::string_view name() const override { return name_; }
   std::string version() const override { return "7"; }
   Verdict supports(const relay::CallNode& call) const override {
+    ++asked[call.as_op()->name];
     if (std::find(ops_.begin(), ops_.end(), call.as_op()->name) != ops_.end()) return {};
     return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "is not in its list"};
   }
   std::vector<Expected<RegionCode>> compile(const RegionRequest&) const override { return {}; }
+
+  mutable std::map<std::string, int> asked = {};  // how often, by op
 
  private:
   std::string name_;
@@ -42,8 +47,7 @@ constexpr const char* kProgram =
     "  cos(sin(%b))\n}";
 
 Plan plan_of(const IRModule& module, const Backends& backends) {
-  OrderDecider order(backends);
-  Plan plan = make_plan(PlanNames(module), module, backends, order);
+  Plan plan = make_plan(PlanNames(module), OrderDecision(module, backends));
   plan.model_hash = std::string(32, '1');
   return plan;
 }
@@ -69,27 +73,45 @@ std::vector<std::string> rows_of(const Plan& plan) {
   return rows;
 }
 
-TEST(PlanDecider, APlanOfAnOrder) {
+// Rows, a plan and the graph of a decision by order are made of the answers by which it decided. Only the backends that
+// come after the chosen one were not asked yet.
+TEST(OrderDecision, ABackendIsAskedOnceAboutACall) {
+  const IRModule module = read_program(kProgram);
+  const auto one = std::make_shared<Choosy>("one", std::vector<std::string>{"exp", "sin", "ones"});
+  const auto two = std::make_shared<Choosy>("two", std::vector<std::string>{"exp", "cos"});
+  const OrderDecision decision(module, {one, two});
+  const PlacedModule placed = place(decision);
+  EXPECT_THAT(rows_of(make_plan(PlanNames(module), decision)), SizeIs(4));
+  const std::map<std::string, int> once{{"exp", 1}, {"tan", 1}, {"sin", 1}, {"cos", 1}};
+  EXPECT_EQ(one->asked, once);
+  EXPECT_EQ(two->asked, (std::map<std::string, int>{{"tan", 1}, {"cos", 1}}));
+  const ProgramGraph graph = read_graph(placed, decision);
+  EXPECT_THAT(graph.nodes[2].alternatives[1].message, HasSubstr("is not in its list")) << "of tan on two";
+  EXPECT_EQ(one->asked, once);
+  EXPECT_EQ(two->asked, once);
+}
+
+TEST(PlanDecision, APlanOfAnOrder) {
   const IRModule module = read_program(kProgram);
   EXPECT_THAT(rows_of(plan_of(module, one_and_two())),
               ElementsAre("test.relay:3:12 exp one", "test.relay:4:12 tan native", "test.relay:5:7 sin one",
                           "test.relay:5:3 cos two"));
 }
 
-TEST(PlanDecider, PutsOpsWhereThePlanSays) {
+TEST(PlanDecision, PutsOpsWhereThePlanSays) {
   const IRModule module = read_program(kProgram);
   const Plan plan = edited(plan_of(module, one_and_two()), "\"backend\": \"one\"", "\"backend\": \"two\"");
-  PlanDecider decider(plan, one_and_two(), PlanNames(module));
-  const PlacedModule placed = place(module, decider);
+  const PlanDecision decision(module, plan, one_and_two(), PlanNames(module));
+  const PlacedModule placed = place(decision);
   EXPECT_THAT(rows_of(placed), ElementsAre("exp two 66", "tan native 66", "sin one 66", "cos two 66"));
   EXPECT_EQ(placed.regions.size(), 3u);
   // The plan is what it was, its reasons too.
-  Plan again = make_plan(PlanNames(module), module, one_and_two(), decider);
+  Plan again = make_plan(PlanNames(module), decision);
   again.model_hash = plan.model_hash;
   EXPECT_EQ(print_plan(again), print_plan(plan));
 }
 
-TEST(PlanDecider, NamesAreAloneOfTheirKind) {
+TEST(PlanDecision, NamesAreAloneOfTheirKind) {
   IRModule module = read_program("def @main(%x: Tensor[(4), float32]) { exp(exp(exp(tan(%x)))) }");
   const Span span = make_span("a"), taken = make_span("a#2");
   int count = 0;
@@ -101,12 +123,12 @@ TEST(PlanDecider, NamesAreAloneOfTheirKind) {
   EXPECT_THAT(names, ElementsAre("a tan", "a#2 exp", "a exp", "a#3 exp"));
 }
 
-TEST(PlanDecider, RefusesWhatTheModelOrABackendHasNot) {
+TEST(PlanDecision, RefusesWhatTheModelOrABackendHasNot) {
   const IRModule module = read_program(kProgram);
   const Plan plan = plan_of(module, one_and_two());
   const auto error = [&](const std::string& before, const std::string& after) {
-    PlanDecider decider(edited(plan, before, after), one_and_two(), PlanNames(module));
-    return kit::user_error_of([&] { decider.decide(module); });
+    const Plan wrong = edited(plan, before, after);
+    return kit::user_error_of([&] { PlanDecision(module, wrong, one_and_two(), PlanNames(module)); });
   };
   EXPECT_EQ(error("reason", "reason"), "");
   const std::string unknown = error("test.relay:4:12", "test.relay:4:13");
@@ -125,18 +147,17 @@ TEST(PlanDecider, RefusesWhatTheModelOrABackendHasNot) {
       HasSubstr("plan.json:12:10: the op 'test.relay:5:3' of kind cos of the model is not in the list; add it"));
 }
 
-TEST(PlanDecider, ACallThatNoRegionHoldsStays) {
+TEST(PlanDecision, ACallThatNoRegionHoldsStays) {
   const IRModule module =
       read_program("def @main(%x: Tensor[(4), float32]) { add(ones(shape=[4], dtype=\"float32\"), %x) }");
-  PlanDecider decider(edited(plan_of(module, one_and_two()), "\"kind\": \"ones\", \"backend\": \"native\"",
-                             "\"kind\": \"ones\", \"backend\": \"one\""),
-                      one_and_two(), PlanNames(module));
-  EXPECT_THAT(kit::user_error_of([&] { decider.decide(module); }),
+  const Plan plan = edited(plan_of(module, one_and_two()), "\"kind\": \"ones\", \"backend\": \"native\"",
+                           "\"kind\": \"ones\", \"backend\": \"one\"");
+  EXPECT_THAT(kit::user_error_of([&] { PlanDecision(module, plan, one_and_two(), PlanNames(module)); }),
               HasSubstr("one does not take the op 'test.relay:2:43' of kind ones: a call without operands computes in "
                         "no region"));
 }
 
-TEST(PlanDecider, SaysWhatIsOutOfDate) {
+TEST(PlanDecision, SaysWhatIsOutOfDate) {
   const IRModule module = read_program(kProgram);
   const Plan fresh = plan_of(module, one_and_two());
   const Plan plan = edited(fresh, "reason", "reason");
@@ -158,7 +179,7 @@ TEST(PlanDecider, SaysWhatIsOutOfDate) {
   EXPECT_THAT(error(now), HasSubstr("its inputs were  and are x: int32"));
 }
 
-TEST(PlanDecider, SaysThatItsCostsAreOthers) {
+TEST(PlanDecision, SaysThatItsCostsAreOthers) {
   const IRModule module = read_program(kProgram);
   Plan now = plan_of(module, one_and_two());
   const Plan without = edited(now, "reason", "reason");
@@ -173,26 +194,25 @@ TEST(PlanDecider, SaysThatItsCostsAreOthers) {
   EXPECT_EQ(error(with), "");
 }
 
-std::unique_ptr<OverrideDecider> overriding(const IRModule& module, std::vector<PlaceOverride> overrides) {
-  return std::make_unique<OverrideDecider>(std::make_unique<OrderDecider>(one_and_two()), std::move(overrides),
-                                           one_and_two(), module);
+std::unique_ptr<OverrideDecision> overriding(const IRModule& module, std::vector<PlaceOverride> overrides) {
+  return std::make_unique<OverrideDecision>(std::make_shared<OrderDecision>(module, one_and_two()),
+                                            std::move(overrides));
 }
 
-TEST(OverrideDecider, TheFirstThatMatchesDecides) {
+TEST(OverrideDecision, TheFirstThatMatchesDecides) {
   const IRModule module = read_program(kProgram);
-  const auto decider = overriding(module, {{"*:3:*", "two"}, {"*relay:[35]*", "native"}});
-  EXPECT_THAT(rows_of(place(module, *decider)),
-              ElementsAre("exp two 67", "tan native 20", "sin native 67", "cos native 67"));
-  const Plan plan = make_plan(PlanNames(module), module, one_and_two(), *decider);
+  const auto decision = overriding(module, {{"*:3:*", "two"}, {"*relay:[35]*", "native"}});
+  EXPECT_THAT(rows_of(place(*decision)), ElementsAre("exp two 67", "tan native 20", "sin native 67", "cos native 67"));
+  const Plan plan = make_plan(PlanNames(module), *decision);
   EXPECT_EQ(plan.ops[2].reason, HR_REASON_PLACE_BY_OVERRIDE);
   EXPECT_EQ(plan.ops[2].message, "--place '*relay:[35]*=native' says so");
   EXPECT_EQ(plan.ops[1].reason, HR_REASON_OP_UNSUPPORTED);
 }
 
-TEST(OverrideDecider, RefusesWhatHasNoEffect) {
+TEST(OverrideDecision, RefusesWhatHasNoEffect) {
   const IRModule module = read_program(kProgram);
   const auto error = [&](std::vector<PlaceOverride> overrides) {
-    return kit::user_error_of([&] { overriding(module, std::move(overrides))->decide(module); });
+    return kit::user_error_of([&] { overriding(module, std::move(overrides)); });
   };
   EXPECT_THAT(error({{"layer4.*", "native"}}), HasSubstr("--place 'layer4.*=native': it decides on no op"));
   EXPECT_THAT(error({{"*", "native"}, {"*:3:*", "two"}}), HasSubstr("--place '*:3:*=two': it decides on no op"));

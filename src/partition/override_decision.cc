@@ -1,4 +1,4 @@
-#include "partition/override_decider.h"
+#include "partition/override_decision.h"
 
 #include <fmt/ranges.h>
 #include <fnmatch.h>
@@ -12,15 +12,18 @@ namespace headrace::partition {
 
 using relay::CallNode;
 
-OverrideDecider::OverrideDecider(std::unique_ptr<Decider> base, std::vector<PlaceOverride> overrides, Backends backends,
-                                 const IRModule& module)
-    : base_(std::move(base)), overrides_(std::move(overrides)), backends_(std::move(backends)), module_(module) {
+OverrideDecision::OverrideDecision(std::shared_ptr<const Decision> base, std::vector<PlaceOverride> overrides)
+    : Decision(base->module(), base->backends()), base_(std::move(base)), overrides_(std::move(overrides)) {
   find_broken();
-  refusals = base_->refusals.of_split(module_, broken_.module);
+  module_ = broken_.module;
+  refusals_ = base_->refusals().of_split(base_->module(), module_);
+  labels_ = base_labels();
+  override_labels();
+  cost_ = base_->cost_of(module_, labels_);
 }
 
 // Returns the override whose pattern matches the name of this call.
-const PlaceOverride* OverrideDecider::match(const CallNode& op) const {
+const PlaceOverride* OverrideDecision::match(const CallNode& op) const {
   const std::string place = place_of(op), name = short_place_of(op);
   for (const PlaceOverride& one : overrides_) {
     if (fnmatch(one.pattern.c_str(), place.c_str(), 0) == 0 || fnmatch(one.pattern.c_str(), name.c_str(), 0) == 0)
@@ -30,21 +33,21 @@ const PlaceOverride* OverrideDecider::match(const CallNode& op) const {
 }
 
 // Returns the override that decides on a call; that of all its ops for a piece.
-const PlaceOverride* OverrideDecider::find(const CallNode& call) const {
+const PlaceOverride* OverrideDecision::find(const CallNode& call) const {
   const std::vector<const CallNode*> parts = parts_of(call);
   return match(parts.empty() ? call : *parts.front());
 }
 
-bool OverrideDecider::stays_whole(const CallNode& piece, const PlaceOverride& override) const {
+bool OverrideDecision::stays_whole(const CallNode& piece, const PlaceOverride& override) const {
   if (override.backend == kNative) return true;
   const Backend* backend = find_in(backends_, override.backend);
   return backend == nullptr || refusal_of(*backend, piece).empty();
 }
 
-void OverrideDecider::find_broken() {
+void OverrideDecision::find_broken() {
   std::set<const Object*> pieces;
   std::map<const Object*, std::vector<std::string>> freed;  // by piece: why each op is alone that no override has
-  for_each_decided_call(module_, [&](const CallNode& call) {
+  for_each_decided_call(base_->module(), [&](const CallNode& call) {
     const std::vector<const CallNode*> parts = parts_of(call);
     if (parts.empty()) return;
     const PlaceOverride* first = match(*parts.front());
@@ -61,11 +64,11 @@ void OverrideDecider::find_broken() {
                                                breaking.pattern, breaking.backend, kind_of(call)));
     }
   });
-  broken_ = break_up(module_, pieces);
+  broken_ = break_up(base_->module(), pieces);
   keep_calls_before(freed);
 }
 
-void OverrideDecider::keep_calls_before(const std::map<const Object*, std::vector<std::string>>& freed) {
+void OverrideDecision::keep_calls_before(const std::map<const Object*, std::vector<std::string>>& freed) {
   for (const auto& [call, now] : broken_.now) before_.emplace(now, static_cast<const CallNode*>(call));
   for (const auto& [piece, ops] : broken_.parts) {
     const std::vector<const CallNode*> inside = parts_of(*static_cast<const CallNode*>(piece));
@@ -76,13 +79,13 @@ void OverrideDecider::keep_calls_before(const std::map<const Object*, std::vecto
   }
 }
 
-// Returns the call of `module_` that became this one, or the call inside of one of its pieces.
-const CallNode& OverrideDecider::before(const CallNode& call) const {
+// Returns the call of the base's module that became this one, or the call inside of one of its pieces.
+const CallNode& OverrideDecision::before(const CallNode& call) const {
   const auto found = before_.find(&call);
   return found == before_.end() ? call : *found->second;
 }
 
-void OverrideDecider::check(const PlaceOverride& override, const CallNode& call) const {
+void OverrideDecision::check(const PlaceOverride& override, const CallNode& call) const {
   if (override.backend == kNative) return;
   const Backend* backend = find_in(backends_, override.backend);
   if (const std::string refusal = refusal_of(*backend, call); !refusal.empty())
@@ -91,7 +94,7 @@ void OverrideDecider::check(const PlaceOverride& override, const CallNode& call)
 }
 
 // Returns the first backend that takes an op by itself, tried after `preferred`; empty for none.
-std::string OverrideDecider::backend_alone(const CallNode& op, const std::string& preferred) const {
+std::string OverrideDecision::backend_alone(const CallNode& op, const std::string& preferred) const {
   const Backend* first = find_in(backends_, preferred);
   if (first != nullptr && refusal_of(*first, op).empty()) return preferred;
   for (const auto& backend : backends_) {
@@ -101,9 +104,9 @@ std::string OverrideDecider::backend_alone(const CallNode& op, const std::string
 }
 
 // Returns what the base says of the calls of the broken module.
-Labels OverrideDecider::base_labels() {
+Labels OverrideDecision::base_labels() const {
   Labels labels;
-  for (const auto& [call, backend] : base_->decide(module_)) {
+  for (const auto& [call, backend] : base_->labels()) {
     if (const auto now = broken_.now.find(call); now != broken_.now.end()) labels.emplace(now->second, backend);
     const auto parts = broken_.parts.find(call);
     if (parts == broken_.parts.end()) continue;
@@ -114,7 +117,7 @@ Labels OverrideDecider::base_labels() {
   return labels;
 }
 
-void OverrideDecider::throw_unknown_backend(const PlaceOverride& override) const {
+void OverrideDecision::throw_unknown_backend(const PlaceOverride& override) const {
   std::vector<std::string> names{kNative};
   for (const auto& backend : backends_) names.emplace_back(backend->name());
   const std::vector<std::string> near = near_names(override.backend, names, '-');
@@ -123,9 +126,9 @@ void OverrideDecider::throw_unknown_backend(const PlaceOverride& override) const
                    near.empty() ? "add it by --backends" : fmt::format("did you mean {}?", fmt::join(near, " or ")));
 }
 
-void OverrideDecider::throw_unused(const PlaceOverride& override, const IRModule& module) const {
+void OverrideDecision::throw_unused(const PlaceOverride& override) const {
   bool is_kind = false;
-  for_each_decided_call(module, [&](const CallNode& call) {
+  for_each_decided_call(module_, [&](const CallNode& call) {
     is_kind |= fnmatch(override.pattern.c_str(), kind_of(call).c_str(), 0) == 0;
   });
   const char* why = is_kind                  ? "it is compared with names of ops, and not with their kinds"
@@ -135,39 +138,36 @@ void OverrideDecider::throw_unused(const PlaceOverride& override, const IRModule
                    override.backend, why);
 }
 
-Labels OverrideDecider::decide(const IRModule& module) {
-  HEADRACE_CHECK(module == broken_.module, "the overrides are for the module that they were given");
+void OverrideDecision::override_labels() {
   for (const PlaceOverride& one : overrides_) {
     if (one.backend != kNative && find_in(backends_, one.backend) == nullptr) throw_unknown_backend(one);
   }
-  Labels labels = base_labels();
   std::set<const PlaceOverride*> used;
-  for_each_decided_call(module, [&](const CallNode& call) {
+  for_each_decided_call(module_, [&](const CallNode& call) {
     const PlaceOverride* override = find(call);
     if (override == nullptr) return;
     used.insert(override);
     check(*override, call);
     if (override->backend == kNative)
-      labels.erase(&call);
+      labels_.erase(&call);
     else
-      labels[&call] = find_in(backends_, override->backend)->name();
+      labels_[&call] = find_in(backends_, override->backend)->name();
   });
   for (const PlaceOverride& one : overrides_) {
-    if (!used.contains(&one)) throw_unused(one, module);
+    if (!used.contains(&one)) throw_unused(one);
   }
-  return labels;
 }
 
 // Returns why an op that a pattern held is alone; no reason for other ops.
-Verdict OverrideDecider::why_alone(const PlacedCall& call, const std::string& backend) const {
+Verdict OverrideDecision::why_alone(const PlacedCall& call, const std::string& backend) const {
   const auto freed = freed_.find(&call.own);
   if (freed == freed_.end()) return {};
   Verdict why{.reason = HR_REASON_PLACE_BY_OVERRIDE, .message = freed->second};
-  if (backend == kNative) why.message += "; " + why_native(backends_, call.now, refusals.of(call.own)).message;
+  if (backend == kNative) why.message += "; " + why_native(call).message;
   return why;
 }
 
-Verdict OverrideDecider::why(const PlacedCall& call, const std::string& backend) const {
+Verdict OverrideDecision::why(const PlacedCall& call, const std::string& backend) const {
   const PlaceOverride* override = find(call.now);
   const Backend* wanted = override == nullptr ? nullptr : find_in(backends_, override->backend);
   const std::string own(wanted == nullptr ? (override == nullptr ? "" : override->backend) : wanted->name());
@@ -178,7 +178,7 @@ Verdict OverrideDecider::why(const PlacedCall& call, const std::string& backend)
   return alone.ok() ? base_->why({call.now, before(call.own)}, backend) : alone;
 }
 
-Verdict OverrideDecider::why_in_plan(const CallNode& call, const std::string& backend) const {
+Verdict OverrideDecision::why_in_plan(const CallNode& call, const std::string& backend) const {
   if (find(call) != nullptr || freed_.contains(&call)) return why(call, backend);
   const auto before = before_.find(&call);
   return before == before_.end() ? why(call, backend) : base_->why_in_plan(*before->second, backend);
