@@ -55,11 +55,9 @@ class Compilation {
     IRModule canonical;
     stage("canonical passes", [&] { canonical = run_canonical_passes(std::move(model_.module), context_); });
     stage("placement", [&] {
-      const Placing placing = make_placing(canonical, options_);
-      canonical = {};
-      if (const auto& cost = placing.decision->cost()) report_.cost_source = cost->source;
-      placed_ = partition::place(*placing.decision);
-      check_backend_options(options_, placing.decision->backends(), placed_.regions);
+      PlacedModel model = place_model(std::move(canonical), options_);
+      if (const auto& cost = model.placing.decision->cost()) report_.cost_source = cost->source;
+      placed_ = std::move(model.placed);
     });
     stage("backends", [&] { compile_backends(); });
     stage("native passes", [&] { run_native_passes(); });

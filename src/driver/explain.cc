@@ -75,9 +75,7 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   Explanation explanation;
   const auto note = [&](const pass::PassNote& one) { explanation.notes.push_back(one); };
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
-  const Placing placing = make_placing(canonical, options);
-  partition::PlacedModule placed = partition::place(*placing.decision);
-  check_backend_options(options, placing.decision->backends(), placed.regions);
+  auto [placing, placed] = place_model(canonical, options);
   explanation.graph = partition::read_graph(placed, *placing.decision);
   add_borders(explanation.graph, placing, options);
   add_cost(explanation, canonical, placing, options);
@@ -97,10 +95,8 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
 IRModule partition_module(const Model& model, const CompileOptions& options) {
   check_options(options);
   register_all();
-  const Placing placing = make_placing(run_canonical_passes(model.module, make_relay_context(options, {})), options);
-  partition::PlacedModule placed = partition::place(*placing.decision);
-  check_backend_options(options, placing.decision->backends(), placed.regions);
-  return relay::with_result_types(placed.module);
+  const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, {}));
+  return relay::with_result_types(place_model(canonical, options).placed.module);
 }
 
 }  // namespace headrace::driver

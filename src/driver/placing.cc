@@ -147,6 +147,13 @@ Placing place_without_overrides(const IRModule& canonical, const CompileOptions&
   return placing;
 }
 
+Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
+  Placing placing = place_without_overrides(canonical, options);
+  if (!options.overrides.empty())
+    placing.decision = std::make_shared<partition::OverrideDecision>(placing.decision, options.overrides);
+  return placing;
+}
+
 }  // namespace
 
 // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
@@ -212,13 +219,6 @@ BackendOptions backend_options(const CompileOptions& options) {
   return all;
 }
 
-Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
-  Placing placing = place_without_overrides(canonical, options);
-  if (!options.overrides.empty())
-    placing.decision = std::make_shared<partition::OverrideDecision>(placing.decision, options.overrides);
-  return placing;
-}
-
 Placing place_by_cost(const IRModule& canonical, partition::OpCosts costs) {
   const IRModule program = passes::in_order(canonical).module;
   return {.program = program, .decision = std::make_shared<partition::CostDecision>(program, std::move(costs))};
@@ -281,6 +281,14 @@ void check_backend_options(const CompileOptions& options, const partition::Backe
           name);
   }
   check_options_of_backends(options, backends, regions);
+}
+
+PlacedModel place_model(IRModule canonical, const CompileOptions& options) {
+  PlacedModel model{.placing = make_placing(canonical, options), .placed = {}};
+  canonical = {};
+  model.placed = partition::place(*model.placing.decision);
+  check_backend_options(options, model.placing.decision->backends(), model.placed.regions);
+  return model;
 }
 
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing) {

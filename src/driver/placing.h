@@ -50,18 +50,25 @@ struct Placing {
 // Returns where the calls of a module after the canonical passes go by these costs alone.
 Placing place_by_cost(const IRModule& canonical, partition::OpCosts costs);
 
-// Returns where the calls of a module after the canonical passes go. UserError for a backend that there is not, and for
-// a plan that cannot be read (partition/plan_file/plan.h), is of another model or of another version of a backend, was
-// made by other costs than the options name, or is for other backends than they name; for costs that cannot be read
-// (partition/placement/cost_table.h), or are of another processor, number of threads or version of a backend; and as
-// OverrideDecision and PlanDecision.
-Placing make_placing(const IRModule& canonical, const CompileOptions& options);
-
 // Throws UserError for options of a backend that this compile does not use: it is not among those of `backends`, and
 // computes none of the regions that the program marks by hand. Asks the others about their options: UserError as
 // Backend::compile.
 void check_backend_options(const CompileOptions& options, const partition::Backends& backends,
                            const std::vector<partition::Region>& regions);
+
+// A model whose calls have their places.
+struct PlacedModel {
+  Placing placing;
+  partition::PlacedModule placed;
+};
+
+// Places a module after the canonical passes as the options say, and checks the options of backends
+// (check_backend_options). Does not keep `canonical` where effects need an order. UserError for a backend that there is
+// not; for a plan that cannot be read (partition/plan_file/plan.h), is of another model or of another version of a
+// backend, was made by other costs than the options name, or is for other backends than they name; for costs that
+// cannot be read (partition/placement/cost_table.h), or are of another processor, number of threads or version of a
+// backend; and as OverrideDecision, PlanDecision and partition::place.
+PlacedModel place_model(IRModule canonical, const CompileOptions& options);
 
 // Removes the options of backends that are not in the list: a compile refuses options without effect.
 void drop_unused_options(CompileOptions& options, const partition::Backends& backends);
