@@ -51,6 +51,22 @@ TEST(InlineCalls, RegionsOfOtherCompilersAreLeftAlone) {
   }
 }
 
+// Passes do not enter a function that is marked Composite; this one takes it apart, unless another mark keeps it whole.
+TEST(InlineCalls, OnlyOtherMarksKeepACompositeWhole) {
+  for (const auto& [marks, is_kept] : std::vector<std::pair<std::string, bool>>{
+           {"", false}, {", SkipOptimization=1", true}, {", Primitive=1", true}, {", Compiler=\"x\"", true}}) {
+    const std::string after = relay::print_module(
+        run_pass("InlineCalls", read("def @main(%x: float32) {\n"
+                                     "  %1 = fn (%p: float32, Composite=\"x.both\"" +
+                                     marks +
+                                     ") -> float32 {\n"
+                                     "    %0 = fn (%q: float32) -> float32 { sqrt(%q) };\n    exp(%0(%p))\n  };\n"
+                                     "  %1(%x)\n}")));
+    EXPECT_EQ(after.find("%q") != std::string::npos, is_kept) << after;
+    EXPECT_EQ(after.find("Composite") != std::string::npos, is_kept) << after;
+  }
+}
+
 // Each calls the next twice: 2^40 bodies if it were done to the end.
 TEST(Inline, StopsBeforeTheProgramExplodes) {
   std::string text;

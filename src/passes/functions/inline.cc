@@ -183,7 +183,7 @@ class Inliner {
   }
 
   Expr inlined(const Expr& body) {
-    return relay::rewrite_post_order(body, is_rewritten, [&](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, is_taken_apart, [&](const Expr& before, const Expr& after) {
       if (const auto* name = before.as<GlobalVarNode>()) return takes_values_ ? value_of(*name) : after;
       const auto* call = before.as<CallNode>();
       if (call == nullptr) return after;
@@ -194,10 +194,12 @@ class Inliner {
     });
   }
 
-  // A region that the program marks as a literal stays as it is, as one that is a global function does.
-  static bool is_rewritten(const Expr& expr) {
+  // Enters all that passes enter (relay::is_entered) and, other than they do, functions that are marked only Composite:
+  // their calls are inlined here, too. Those of a region, which the program marks, stay as they are.
+  static bool is_taken_apart(const Expr& expr) {
     const auto* function = expr.as<FunctionNode>();
-    return function == nullptr || !relay::is_left_alone(*function);
+    const bool is_composite = function != nullptr && function->attrs.contains(relay::kComposite);
+    return relay::is_entered(expr) || (is_composite && !relay::is_left_alone(*function));
   }
 
   // Returns the function that a name stands for where it is a value; the name itself where it stays.
