@@ -214,8 +214,11 @@ TEST(Fallback, ABackendThatFailsInARunIsReplacedFromThenOn) {
 TEST(Fallback, WithoutItTheRunFails) {
   const auto artifact = compiled(failing_model("always"));
   const auto executor = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
-  EXPECT_THAT(kit::user_error_of([&] { numbers(*executor, {0, 0, 0, 0}); }), HasSubstr("the chip is on fire"));
+  const std::string error = kit::user_error_of([&] { numbers(*executor, {0, 0, 0, 0}); });
+  EXPECT_THAT(error, HasSubstr("the backend 'test' failed in the region 'region': the chip is on fire; with the "
+                               "fallback 'native', native code computes the region"));
   EXPECT_THAT(executor->fallbacks(), IsEmpty());
+  EXPECT_EQ(executor->run().reason, HR_REASON_BACKEND_FAILED);
 }
 
 TEST(Fallback, AFailureWithoutAMessageSaysThatItHasNone) {
@@ -226,7 +229,7 @@ TEST(Fallback, AFailureWithoutAMessageSaysThatItHasNone) {
   EXPECT_EQ(executor->fallbacks()[0].message, "it does not say why");
   const auto strict = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
   EXPECT_THAT(kit::user_error_of([&] { numbers(*strict, {0, 0, 0, 0}); }),
-              HasSubstr("the backend of this region failed without saying why"));
+              HasSubstr("the backend 'test' failed in the region 'region': it does not say why"));
 }
 
 TEST(Fallback, ACodeThatDoesNotReturnIsReplacedAfterItsTime) {

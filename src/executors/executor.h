@@ -125,7 +125,8 @@ class Executor {
 
   // Runs the program. Fails with INPUT_MISSING when an input was never set, BAD_TENSOR when an output shares memory
   // with an input or another output, KERNEL_FAILED when a step says so or gives a bounded output an extent past its
-  // bound. Given a number for each step, it writes how long the step took there.
+  // bound, BACKEND_FAILED when the code of a region's backend says so and no native form may run: the message names
+  // the backend and the region. Given a number for each step, it writes how long the step took there.
   virtual Status run(std::span<uint64_t> step_nanoseconds = {}) noexcept = 0;
   // Records the parts of parallel loops of runs whose steps are timed, from now on or, with null, no longer
   // (executors/part_times.h). The recorder must live until then, and know of num_threads() threads. Regions that run in

@@ -299,6 +299,8 @@ class Resolver {
   // Finds the code of a region's backend, and the region's native form where the options allow it.
   std::optional<Refusal> resolve_region(const Region& region, const Step& step, executors::Callee& callee) {
     std::optional<Refusal> missing = find_region_code(region, step, callee);
+    callee.backend = region.backend;
+    callee.has_native_form = !region.fallback.empty();
     if (region.fallback.empty() || options_.fallback == executors::Fallback::none) return missing;
     const auto make = [artifact = loaded_.artifact, name = region.fallback, options = options_] {
       return make_executor(artifact, name, options);

@@ -49,6 +49,8 @@ RawValue as_argument(DLTensor* tensor) noexcept {
   return value;
 }
 
+constexpr std::string_view kNoReason = "it does not say why";
+
 // Calls the code of a region's backend; only a function leaves an error. `values` are the tensors of `args`.
 int32_t call_code(const Callee& callee, const hr_kernel_env& env, DLTensor* const* args, const RawValue* values,
                   int32_t num_args, Ref<ErrorObj>& error) noexcept {
@@ -353,12 +355,11 @@ int32_t GraphExecutor::run_region(Call& call) noexcept {
   if (call.native != nullptr) return run_native(call);
   const int32_t code = run_backend(call);
   // A user who interrupts a run did not ask for another way to finish it.
-  const bool is_interrupt = error_ && (error_->kind == "KeyboardInterrupt" || error_->kind == "SystemExit");
-  if (code == 0 || call.callee.native == nullptr || is_interrupt) return code;
+  if (code == 0 || call.callee.native == nullptr || is_interrupted()) return code;
   try {
     message_.end();
     const std::string_view why = message_.view();
-    fall_back(call, HR_REASON_BACKEND_FAILED, std::string(why.empty() ? "it does not say why" : why));
+    fall_back(call, HR_REASON_BACKEND_FAILED, std::string(why.empty() ? kNoReason : why));
   } catch (...) {  // no memory for the native form: the backend's failure is what the caller sees
     return code;
   }
@@ -398,17 +399,37 @@ int32_t GraphExecutor::run_native(Call& call) noexcept {
   return status.code;
 }
 
+bool GraphExecutor::is_interrupted() const noexcept {
+  return error_ && (error_->kind == "KeyboardInterrupt" || error_->kind == "SystemExit");
+}
+
+// Makes the message about a region that its backend failed to compute name both, unless it does.
+void GraphExecutor::name_backend(const Call& call) noexcept {
+  const Message why = message_;
+  const std::string_view said = why.view(), backend = call.callee.backend, region = artifact::callee_of(*call.action);
+  if (said.find(backend) != std::string_view::npos && said.find(region) != std::string_view::npos) return;
+  message_.write("the backend '{}' failed in the region '{}': {}{}", backend, region, said.empty() ? kNoReason : said,
+                 call.callee.has_native_form ? "; with the fallback 'native', native code computes the region" : "");
+  if (!error_) return;
+  try {  // the exception is raised again with these words
+    auto named = make_object<ErrorObj>();
+    named->kind = error_->kind;
+    named->message = message_.view();
+    named->payload = error_->payload;
+    error_ = named;
+  } catch (...) {  // without memory it stays as it is
+  }
+}
+
 Status GraphExecutor::failure(size_t step, int32_t code) noexcept {
   message_.end();
   const artifact::Step& failed = program_.graph.steps[step];
-  std::string_view message = message_.view();
-  if (message.empty()) {
-    const auto* region = std::get_if<artifact::RegionCall>(&failed.action);
-    message = region == nullptr ? "a kernel failed without saying why"
-                                : "the backend of this region failed without saying why";
-  }
+  const Call& call = calls_[step];
+  const bool is_of_backend = !call.callee.backend.empty() && call.native == nullptr;
+  if (is_of_backend && !is_interrupted()) name_backend(call);
+  const std::string_view message = message_.view().empty() ? "a kernel failed without saying why" : message_.view();
   return {.code = code,
-          .reason = HR_REASON_KERNEL_FAILED,
+          .reason = is_of_backend ? HR_REASON_BACKEND_FAILED : HR_REASON_KERNEL_FAILED,
           .op = failed.op.empty() ? std::string_view(artifact::callee_of(failed.action)) : std::string_view(failed.op),
           .message = message,
           .error = std::move(error_)};

@@ -39,7 +39,10 @@ struct Callee {
   hr_kernel kernel = nullptr;
   runtime::ModuleKernel module_kernel = {};
   ExternalFunction external = {};
-  const NativeForm* native = nullptr;  // set for a RegionCall
+  const NativeForm* native = nullptr;  // set for a RegionCall whose native form may run
+  // For a RegionCall: its backend, and whether the file has its native form.
+  std::string_view backend = {};
+  bool has_native_form = false;
 };
 
 // The data that a program borrows from the artifact that it belongs to. All of it outlives the executor.
@@ -120,6 +123,8 @@ class GraphExecutor final : public Executor {
   Status bind_native(Call& call) noexcept;
   int32_t run_native(Call& call) noexcept;
   void fall_back(Call& call, hr_reason reason, std::string message);
+  bool is_interrupted() const noexcept;
+  void name_backend(const Call& call) noexcept;
   Status failure(size_t step, int32_t code) noexcept;
   Status check_port(std::string_view what, const std::vector<artifact::TensorSpec>& specs, size_t index,
                     const DLTensor& tensor, bool is_direct) noexcept;
