@@ -178,10 +178,28 @@ nb::object call_function(const PackedFunc& function, PyObject* const* args, size
   return from_value(result);
 }
 
+namespace {
+
+// Adds what was said of an exception on its way, such as the region that raised it, as a note, which Python 3.11 and
+// later show below the exception. Each sentence once: an exception may be raised again and again.
+void add_note(nb::handle exception, const std::string& message) {
+  if (message == message_of(nb::borrow(exception)) || !nb::hasattr(exception, "add_note")) return;
+  try {
+    const nb::str note = to_shown(message);
+    if (nb::hasattr(exception, "__notes__") && nb::cast<bool>(exception.attr("__notes__").attr("__contains__")(note)))
+      return;
+    exception.attr("add_note")(note);
+  } catch (nb::python_error&) {  // one that takes no notes is raised without
+  }
+}
+
+}  // namespace
+
 bool restore_python_error(const ForeignError& error) {
   const auto* payload = error.payload().as<PythonErrorObj>();
   if (payload == nullptr) return false;
   PyObject* exception = payload->exception->pointer;
+  add_note(exception, error.message());
   PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(exception));
   Py_INCREF(type);
   Py_INCREF(exception);
@@ -202,7 +220,10 @@ void carry_exception(ErrorObj& error, nb::object exception) {
 }
 
 nb::object exception_of(const ErrorObj& error) {
-  if (nb::object carried = carried_exception(error); !carried.is_none()) return carried;
+  if (nb::object carried = carried_exception(error); !carried.is_none()) {
+    add_note(carried, error.message);
+    return carried;
+  }
   const nb::module_ core = nb::module_::import_("headrace._core");
   const char* kind = error.kind == "UserError" ? "UserError" : "InternalError";
   return core.attr(kind)(to_shown(error.message));
