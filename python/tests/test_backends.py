@@ -116,6 +116,19 @@ def test_the_c_compiler_is_a_backend(program):
         hr.compile(program, backends=["ccompiler"], backend_options={"ccompiler": {"gc": 1}})
 
 
+@pytest.mark.backends("examplejson", "ccompiler")
+def test_what_is_given_twice(program, tmp_path):
+    names = ("examplejson", "examplejsoncompiler")
+    twice = {name: {"speed": 1} for name in names}
+    with pytest.raises(hr.UserError, match=r"'speed' of the backend 'examplejson' is given twice, under .*compiler'"):
+        hr.compile(program, backends=["examplejson"], backend_options=twice)
+    files = []
+    for backends in (["examplejson", "ccompiler"], ["examplejson", "ccompiler", *names, "ccompiler"]):
+        files.append(tmp_path / f"{len(backends)}.so")
+        hr.compile(program, backends=backends, output=files[-1])
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
 def test_costs_choose_the_backend(tmp_path):
     path = tmp_path / "large.relay"
     path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { exp(%x) }\n')

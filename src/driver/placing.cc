@@ -214,8 +214,18 @@ BackendOptions backend_options(const CompileOptions& options) {
   for (const auto& [key, value] : options.passes.config) {
     if (const auto backend = pass::backend_of_key(key)) add(*backend, value.as<Map<std::string, Value>>());
   }
-  for (const auto& [backend, given] : options.backend_options)
-    add(std::string(require_backend(backend)->name()), given);
+  std::map<std::pair<std::string, std::string>, std::string> names;  // by which an option of a backend was given
+  for (const auto& [backend, given] : options.backend_options) {
+    const std::string own(require_backend(backend)->name());
+    for (const auto& [option, value] : given) {
+      const auto [known, is_new] = names.emplace(std::pair(own, option), backend);
+      if (!is_new)
+        throw_user_error(
+            "the option '{}' of the backend '{}' is given twice, under its names '{}' and '{}'; give it once", option,
+            own, known->second, backend);
+    }
+    add(own, given);
+  }
   return all;
 }
 

@@ -38,7 +38,8 @@ partition::OpCosts op_costs(const partition::Backends& backends, const CompileOp
 using BackendOptions = std::map<std::string, Map<std::string, Value>>;
 
 // Returns the options of backends: those of the pass configuration, relay.ext.NAME.options, replaced by those that
-// `options` itself gives. An alias stands for its backend. UserError where `options` names a backend that there is not.
+// `options` itself gives. An alias stands for its backend. UserError where `options` names a backend that there is not,
+// or gives an option twice by two names of one backend.
 BackendOptions backend_options(const CompileOptions& options);
 
 struct Placing {

@@ -34,6 +34,9 @@ class MessagesTest(CliTest):
         for text in ("cc", "onednn.x"):
             pattern = f"'{text}' must have the form NAME.KEY=VALUE; an example: --backend-option ccompiler.cc=clang"
             self.fails(USAGE, pattern, "compile", DIGITS, *ONE, "-o", "never.so", "--backend-option", text)
+        for second in ("ccompiler.cc=clang", "ccompiler.cc=gcc"):
+            words = ("--backend-option", "ccompiler.cc=gcc", "--backend-option", second)
+            self.fails(USAGE, "--backend-option: 'ccompiler.cc' is given twice", "explain", DIGITS, *ONE, *words)
 
     def test_names_of_passes(self) -> None:
         compile_one = ("compile", DIGITS, *ONE, "-o", "never.so")

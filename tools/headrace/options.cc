@@ -60,8 +60,8 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
     return verb.get_option(name);
   };
   add("--backends", backends,
-      "Backends beside the native one, in the order of their priority, as onednn,ccompiler; empty names between commas "
-      "are left out")
+      "Backends beside the native one, in the order of their priority, as onednn,ccompiler; a name that is given twice "
+      "counts where it is first, and empty names between commas are left out")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAMES");
@@ -76,7 +76,8 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
           "Measured costs for --placement cost, or of --plan: a file of headrace profile -o, or 'cache' for those "
           "that headrace profile --backends keeps"),
       "FILE");
-  add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; may be repeated")
+  add("--backend-option", backend_options,
+      "An option of a backend, as ccompiler.cc=clang; may be repeated for other options")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");
   takes_path(add("--plan", plan,
@@ -143,7 +144,10 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
     const size_t dot = name.find('.');
     if (dot == std::string::npos || dot == 0 || dot + 1 == name.size())
       throw UsageError(fmt::format("--backend-option: '{}' names no option; write NAME.KEY=VALUE", text));
-    options.backend_options[name.substr(0, dot)].set(name.substr(dot + 1), Value(value));
+    Map<std::string, Value>& own = options.backend_options[name.substr(0, dot)];
+    if (own.contains(name.substr(dot + 1)))
+      throw UsageError(fmt::format("--backend-option: '{}' is given twice", name));
+    own.set(name.substr(dot + 1), Value(value));
   }
   options.plan = plan;
   driver::read_plan_file(options);
