@@ -76,7 +76,8 @@ def _import_backends(file: str) -> None:
     for kind in kinds:
         name = getattr(kind, "name", "")
         if name in known:
-            raise UserError(f"--plugin: {file}: there is a backend '{name}' already; give {kind.__name__} another name")
+            taken = f"there is a backend '{name}' already, {backend._origin(name)}"
+            raise UserError(f"--plugin: {file}: {taken}; give {kind.__name__} another name")
         if name and name not in backend.names():
             backend.register(kind())
     if set(backend.names()) == known and list_global_func_names() == functions:

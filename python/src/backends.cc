@@ -56,6 +56,7 @@ struct Parts {
 class PythonBackend : public partition::Backend {
  public:
   PythonBackend(std::string name, Parts parts) : name_(std::move(name)) { replace(std::move(parts)); }
+  std::string origin() const override { return "that of Python"; }
 
   // Earlier parts stay: compiles under way use their patterns. Called with Python's lock held.
   void replace(Parts parts) {

@@ -237,3 +237,56 @@ def test_a_shared_library_is_a_backend(program, tmp_path):
     model = hr.compile(path, backends=["chip"], output=tmp_path / "sum.so")
     np.testing.assert_array_equal(model(np.arange(4, dtype="float32")).numpy(), [0, 2, 4, 6])
     assert not model.fallbacks
+
+
+TWO_OF_ONE_NAME = """
+import sys
+import headrace as hr
+
+class Own(hr.backend.Backend):
+    def compile(self, regions, options):
+        return []
+
+    def load(self, data):
+        return None
+
+def register(name):
+    hr.backend.register(type("Mine", (Own,), {"name": name})())
+
+def load(name):
+    return hr.load_backend(f"{sys.argv[1]}/{name}.so")
+
+def fault(make, name):
+    try:
+        make(name)
+    except hr.UserError as error:
+        return str(error).replace(sys.argv[1], "FOLDER")
+
+register("minus_chip")
+print(fault(load, "minus_chip"))
+print(load("nan_chip"), load("nan_chip"))
+print(fault(register, "nan_chip"))
+print(fault(load, "named_numpy"))
+hr.backend.find("numpy")
+print(fault(load, "named_numpy"))
+print(type(hr.backend.find("numpy")).__name__, type(hr.backend.find("minus_chip")).__name__)
+"""
+
+
+def test_two_backends_of_one_name():
+    plugins = Path(hr.__file__).parents[2] / "plugins"
+    if not (plugins / "named_numpy.so").exists():
+        pytest.skip("the backends for tests were not built beside the package")
+    done = subprocess.run(
+        [sys.executable, "-c", TWO_OF_ONE_NAME, plugins], capture_output=True, text=True, check=True, timeout=60
+    )
+    taken = "there is a backend '{}' already, that of {}; give that of {} another name"
+    library = "the library 'FOLDER/{}.so', if you do not leave it out,"
+    assert done.stdout.splitlines() == [
+        taken.format("minus_chip", "Python", library.format("minus_chip")),
+        "nan_chip nan_chip",
+        taken.format("nan_chip", "the library 'FOLDER/nan_chip.so'", "Python, if you do not leave it out,"),
+        taken.format("numpy", "an installed package of Python", library.format("named_numpy")),
+        taken.format("numpy", "Python", library.format("named_numpy")),
+        "NumpyBackend Mine",
+    ]

@@ -175,7 +175,10 @@ def test_a_file_of_backends_may_have_the_name_of_a_package(tmp_path):
             "mine.py registers no backend and no function: the class Crasher has no",
         ),
         ("x = 1\n", "mine.py registers no backend and no function: it has no class of headrace.backend.Backend"),
-        (CRASHER.replace("crasher", "numpy"), "mine.py: there is a backend 'numpy' already; give Crasher another name"),
+        (
+            CRASHER.replace("crasher", "numpy"),
+            "mine.py: there is a backend 'numpy' already, that of an installed package; give Crasher another name",
+        ),
     ],
 )
 def test_a_file_without_a_backend_of_its_own_is_an_error(tmp_path, text, said):

@@ -120,14 +120,16 @@ std::string name_of_compiler(const std::string& function) {
 
 void set_backend_source(std::optional<BackendSource> source) { backend_source() = source; }
 
+std::vector<std::string> source_backends() {
+  return backend_source() ? backend_source()->names() : std::vector<std::string>();
+}
+
 std::vector<std::string> known_backends() {
   std::vector<std::string> names = partition::backend_names();
   for (const std::string& name : global_names()) {
     if (auto own = name_of_compiler(name); !own.empty()) names.push_back(std::move(own));
   }
-  if (backend_source()) {
-    for (std::string& name : backend_source()->names()) names.push_back(std::move(name));
-  }
+  for (std::string& name : source_backends()) names.push_back(std::move(name));
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;

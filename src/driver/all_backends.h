@@ -38,6 +38,9 @@ void set_backend_source(std::optional<BackendSource> source);
 // Returns the names of the backends that are registered and of those that the source has, sorted.
 std::vector<std::string> known_backends();
 
+// Returns the names of the backends that the source has: those of Python.
+std::vector<std::string> source_backends();
+
 // Returns the backends that were left out of this build, with the build option of each.
 std::vector<std::pair<std::string, std::string>> left_out_backends();
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -9,6 +10,7 @@
 
 #include "backends/plugin/compile/plugin_backend.h"
 #include "backends/plugin/run/own_plugins.h"
+#include "driver/all_backends.h"
 #include "driver/register_all.h"
 #include "object/same_version.h"
 
@@ -92,7 +94,13 @@ std::string load_plugin(const std::string& path) {
   static std::mutex mutex;
   static std::set<std::string> known;
   const std::scoped_lock lock(mutex);
-  const backends::plugin::PluginPtr plugin = backends::plugin::open_plugin(path);
+  const std::vector<std::string> of_python = source_backends();
+  const backends::plugin::PluginPtr plugin = backends::plugin::open_plugin(path, [&](const auto& one) {
+    const std::string origin = backends::plugin::origin_of(one);
+    partition::check_new_backend(one.name, origin);
+    if (std::find(of_python.begin(), of_python.end(), one.name) != of_python.end())
+      partition::throw_name_taken(one.name, "that of an installed package of Python", origin);
+  });
   if (!known.contains(plugin->name)) partition::register_backend(backends::plugin::make_backend(plugin));
   known.insert(plugin->name);
   return plugin->name;

@@ -107,6 +107,12 @@ class FunctionBackend : public Backend {
 struct Registry {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<const Backend>> backends;
+
+  void check_new(const std::string& name, const std::string& origin) const {
+    runtime::check_backend_name(name);
+    if (const auto known = backends.find(name); known != backends.end())
+      throw_name_taken(name, known->second->origin(), origin);
+  }
 };
 
 Registry& registry() {
@@ -142,16 +148,24 @@ Expected<std::vector<TensorType>> Backend::claim(const ops::OnnxNode& node) cons
   return Refusal{verdict.reason, verdict.message};
 }
 
+void check_new_backend(const std::string& name, const std::string& origin) {
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  all.check_new(name, origin);
+}
+
+void throw_name_taken(const std::string& name, const std::string& known, const std::string& origin) {
+  throw_user_error("there is a backend '{}' already, {}; give {} another name", name,
+                   known.empty() ? "which this program has" : known,
+                   origin.empty() ? "the new one" : origin + ", if you do not leave it out,");
+}
+
 void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases) {
   std::vector<std::string> names{std::string(backend->name())};
   names.insert(names.end(), aliases.begin(), aliases.end());
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
-  for (const std::string& name : names) {
-    runtime::check_backend_name(name);
-    if (all.backends.contains(name))
-      throw_user_error("there is a backend '{}' already; give the new one another name", name);
-  }
+  for (const std::string& name : names) all.check_new(name, backend->origin());
   for (const std::string& name : names) {
     register_backend_kind(name);
     pass::declare_backend_key(name);

@@ -60,6 +60,9 @@ class Backend {
   virtual std::string_view name() const = 0;
   // Returns the backend's own version, which artifacts record; may be empty.
   virtual std::string version() const { return ""; }
+  // Returns where the backend is from, for messages, as "that of the library 'x.so'"; empty for one that a program has
+  // itself.
+  virtual std::string origin() const { return ""; }
   // Returns what the backend computes as one, in the order of its priority. The names begin with that of the backend
   // and a dot. What an entry accepts, the backend takes.
   virtual std::span<const CompositePattern> patterns() const { return {}; }
@@ -93,9 +96,15 @@ class Backend {
 void refuse_options(const Backend& backend, const Map<std::string, Value>& options);
 
 // Makes a backend known to this process, under its name and its aliases; targets may be of these
-// kinds then, and pass configurations have the key of its options. UserError for a name that no backend may have
-// (runtime/backend_name.h), or that is taken.
+// kinds then, and pass configurations have the key of its options. UserError as check_new_backend.
 void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases = {});
+
+// Throws UserError for a name that no backend may have (runtime/backend_name.h), or that is taken; the message names
+// the origins of both. `origin`: as Backend::origin of the new backend.
+void check_new_backend(const std::string& name, const std::string& origin);
+
+// Throws the UserError for a new backend of a name that another one has, from `known`.
+[[noreturn]] void throw_name_taken(const std::string& name, const std::string& known, const std::string& origin);
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
 // or the hooks of the target kind of that name compile; null when there is neither. The patterns of the latter are the

@@ -1,4 +1,4 @@
-// Support: which calls a compiler takes, and why not. One rule for AnnotateTarget and for all deciders:
+// Support: which calls a compiler takes, and why not. One rule for AnnotateTarget and for all decisions:
 //
 // - An op with effects is taken by none.
 // - The op's attribute target.<compiler> decides, if there is one: a function of the call, whose answer read_answer

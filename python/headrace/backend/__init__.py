@@ -480,7 +480,9 @@ def register(backend: Backend, override: bool = False) -> None:
     checked = _Checked(backend)
     with _lock:
         if name in _registered and not override:
-            raise UserError(f"there is a backend '{name}' already; register(backend, override=True) replaces it")
+            raise UserError(
+                f"there is a backend '{name}' already, {_origin(name)}; register(backend, override=True) replaces it"
+            )
         _core.register_backend(
             name,
             _arguments.text(backend.version, f"{type(backend).__name__}.version"),
@@ -496,6 +498,14 @@ def register(backend: Backend, override: bool = False) -> None:
             checked.accepts_version if type(backend).accepts_version is not Backend.accepts_version else None,
         )
         _registered[name] = backend
+
+
+def _origin(name: str) -> str:
+    """Where the backend in Python of that name is from, for messages."""
+    if name not in _registered:
+        return "that of an installed package"
+    known = type(_registered[name])
+    return f"that of the class {known.__module__}.{known.__qualname__}"
 
 
 def find(name: str) -> Backend:

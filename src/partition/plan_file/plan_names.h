@@ -34,7 +34,7 @@ class PlanNames {
   std::optional<int32_t> find(const std::string& name, const std::string& kind) const;
   // Returns the numbers of the ops among these expressions of the program, ascending.
   std::vector<int32_t> numbers_of(const std::vector<Expr>& expressions) const;
-  // Returns the calls that a decider decides on, in the order of evaluation. The module is the program with some pieces
+  // Returns the calls that decisions are on, in the order of evaluation. The module is the program with some pieces
   // as composite functions, or with its own ones broken up.
   std::vector<NamedCall> calls_of(const IRModule& module) const;
 

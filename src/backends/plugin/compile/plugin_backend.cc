@@ -102,6 +102,7 @@ class PluginBackend : public partition::Backend {
   }
   PluginBackend(const PluginBackend&) = delete;
   PluginBackend& operator=(const PluginBackend&) = delete;
+  std::string origin() const override { return origin_of(*plugin_); }
 
   std::string_view name() const override { return plugin_->name; }
   std::string version() const override { return plugin_->version; }
@@ -270,6 +271,8 @@ std::vector<Expected<RegionCode>> PluginBackend::codes_of(const hr_compile_sink&
 }
 
 }  // namespace
+
+std::string origin_of(const Plugin& plugin) { return fmt::format("that of the library '{}'", plugin.path); }
 
 std::shared_ptr<const partition::Backend> make_backend(const PluginPtr& plugin) {
   return std::make_shared<PluginBackend>(plugin);

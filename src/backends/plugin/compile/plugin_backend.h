@@ -13,4 +13,7 @@ namespace headrace::backends::plugin {
 // compile.
 std::shared_ptr<const partition::Backend> make_backend(const PluginPtr& plugin);
 
+// Returns "that of the library 'x.so'": see partition::Backend::origin.
+std::string origin_of(const Plugin& plugin);
+
 }  // namespace headrace::backends::plugin

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <thread>
 
 #include "backends/plugin/compile/graph_view.h"
@@ -11,6 +12,7 @@
 #include "driver/plugins.h"
 #include "driver/register_all.h"
 #include "interp/interp.h"
+#include "kit/backends.h"
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "load/run.h"
@@ -346,6 +348,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong19", "has a function compile and no supports"},
       {"wrong33", "says that its table has 20 bytes, and the oldest has"},
       {"other_chip", "are both named 'chip'; load one of them"},
+      {"named_null", "there is a backend 'null' already, which this program has; give that of the library '"},
       {"nothing", "there is no file"},
   };
   load("chip");
@@ -358,6 +361,28 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   kit::write_file(python, "import headrace");
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }), HasSubstr("or run `python -m headrace`"));
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
+}
+
+// By another path it is the same library; a copy of its file is another one.
+TEST(Plugin, ALibraryUnderTwoPaths) {
+  const std::string link = ::testing::TempDir() + "chip_link.so", copy = ::testing::TempDir() + "chip_copy.so";
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(path_of("chip"), link);
+  std::filesystem::copy_file(path_of("chip"), copy, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(load("chip"), "chip");
+  EXPECT_EQ(driver::load_plugin(link), "chip");
+  EXPECT_EQ(kit::user_error_of([&] { driver::load_plugin(copy); }),
+            fmt::format("the backends '{}' and '{}' are both named 'chip'; load one of them", path_of("chip"), copy));
+}
+
+// The backend that has the name stays as it is, with its loader; the library may be tried again.
+TEST(Plugin, ANameOfThisProgramStaysItsOwn) {
+  if (const std::string why = kit::why_without("null"); !why.empty()) GTEST_SKIP() << why;
+  const auto before = partition::find_backend("null");
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(kit::user_error_of([&] { load("named_null"); }), HasSubstr("there is a backend 'null' already, which"));
+  EXPECT_EQ(partition::find_backend("null"), before);
+  EXPECT_FALSE(find_global(std::string(runtime::kLoadBinaryPrefix) + "backend.null"));
 }
 
 TEST(Plugin, ACompileThatFails) {

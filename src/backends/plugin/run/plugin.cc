@@ -127,7 +127,7 @@ void* open_library(const std::string& path) {
   throw UserError(text);
 }
 
-PluginPtr open_plugin(const std::string& path) {
+PluginPtr open_plugin(const std::string& path, const std::function<void(const Plugin&)>& check) {
   void* handle = open_library(path);
   OpenPlugins& all = open_plugins();
   const std::scoped_lock lock(all.mutex);
@@ -138,6 +138,7 @@ PluginPtr open_plugin(const std::string& path) {
       throw_user_error("the backends '{}' and '{}' are both named '{}'; load one of them", known->path, path,
                        plugin->name);
   }
+  if (check) check(*plugin);
   register_loader(plugin);
   all.by_handle.emplace(handle, plugin);
   return plugin;

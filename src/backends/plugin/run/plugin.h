@@ -4,6 +4,7 @@
 
 #include <headrace/backend_abi.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,8 +26,9 @@ void* open_library(const std::string& path);
 // regions for this backend can be loaded: its loader is registered under module_kind. MissingError: the library, or one
 // that it needs, is not there, or its entry says that it cannot work here. UserError: it is not a backend, is of a
 // version of the interface that is not read, lacks its name, its version or a function that it must have, or there is
-// another plugin of its name.
-PluginPtr open_plugin(const std::string& path);
+// another plugin of its name. `check`, unless null, is called with a plugin that is new before anything is registered,
+// and may refuse it by an exception.
+PluginPtr open_plugin(const std::string& path, const std::function<void(const Plugin&)>& check = {});
 
 // Throws UserError if a plugin is not of the recorded version, which compiled its modules, and does not accept what
 // that version compiled. Libraries of minor versions before 4 accept all.
