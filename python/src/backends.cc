@@ -300,6 +300,7 @@ void bind_kit(nb::module_& m) {
       .def_ro("is_claimed", &CaseReport::is_claimed)
       .def_ro("num_checks", &CaseReport::num_checks)
       .def_ro("findings", &CaseReport::findings)
+      .def_ro("warnings", &CaseReport::warnings)
       .def_ro("refusal", &CaseReport::refusal)
       .def_ro("program", &CaseReport::program);
   m.def("check_backend", &check_backend, nb::arg("backend"), nb::arg("cases"), nb::arg("timeout"),

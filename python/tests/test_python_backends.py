@@ -419,6 +419,25 @@ def test_the_kit_compares_declared_types():
     assert "has input 0 of the type float32 1, and the model was compiled for" in finding.message
 
 
+def test_the_kit_asks_for_costs():
+    made("test_kit_cost_nan", cost=lambda self, call: float("nan"))
+    (report,) = hr.backend.check("test_kit_cost_nan", ["exp/float32"])
+    assert [one.check for one in report.findings] == ["cost"]
+    assert report.findings[0].message.startswith("the cost of exp with 1 thread is nan")
+    made("test_kit_cost_slow", cost=lambda self, call: 9.0)
+    (report,) = hr.backend.check("test_kit_cost_slow", ["exp/float32"])
+    assert report.findings == []
+    ((check, message),) = [(one.check, one.message) for one in report.warnings]
+    assert check == "cost_time"
+    assert message.startswith("the estimate is 9 s, and a run takes ")
+
+
+def test_the_kit_compares_costs_of_other_names():
+    made("test_kit_cost_names", cost=lambda self, call: 1e-6 * len(call.args[0].name_hint))
+    (report,) = hr.backend.check("test_kit_cost_names", ["exp/float32"])
+    assert [one.check for one in report.findings] == ["cost_names"]
+
+
 def test_the_kit_has_one_finding_for_code_that_does_not_load():
     made("test_kit_loads_nothing", load=lambda self, data: None)
     (report,) = hr.backend.check("test_kit_loads_nothing", ["exp/float32"])

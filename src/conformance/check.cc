@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "conformance/cost_checks.h"
 #include "conformance/guarded_tensor.h"
 #include "conformance/values.h"
 #include "driver/all_backends.h"
@@ -31,7 +34,7 @@ using executors::Executor;
 using executors::ExecutorOptions;
 using executors::Fallback;
 
-constexpr int kThreads = 4, kRunsOfAThread = 8;
+constexpr int kThreads = 4, kRunsOfAThread = 8, kTimedRuns = 8;
 // A library that keeps a few kilobytes now and then, as allocators and onnxruntime do, has an attempt without them
 // soon; so many in a row mean that each round keeps memory.
 constexpr int kMemoryRounds = 24, kMemoryAttempts = 16;
@@ -111,6 +114,20 @@ bool is_same(const NDArray& a, const NDArray& b) {
 
 using Tensors = std::vector<NDArray>;
 
+constexpr const char* kOtherPrefix = "renamed_";
+
+// Returns the case with other names of variables, on other lines.
+Case renamed(const Case& one) {
+  Case made = one;
+  made.text = "\n\n";
+  for (size_t i = 0; i < one.text.size(); ++i) {
+    made.text += one.text[i];
+    const auto next = static_cast<unsigned char>(i + 1 < one.text.size() ? one.text[i + 1] : ' ');
+    if (one.text[i] == '%' && (std::isalpha(next) != 0 || next == '_')) made.text += kOtherPrefix;
+  }
+  return made;
+}
+
 // A name for a file of this process, which is removed at the end.
 struct TemporaryFile {
   TemporaryFile() = default;
@@ -130,6 +147,7 @@ class CaseCheck {
     if (case_.is_brief && !case_.is_match && !takes_all_calls()) return report_;
     if (!claims()) return report_;
     report_.is_claimed = true;
+    if (!case_.is_brief) check_costs();
     if (compile()) check_code();
     return report_;
   }
@@ -151,9 +169,51 @@ class CaseCheck {
         other_inputs_.push_back(others_[i]);
       }
     }
-    const IRModule with_constants = snapshot(module_);
-    with_constants->add_function(with_constants->get_global_var("main"), relay::bind_params_by_name(main, bound), true);
-    model_ = driver::make_model(relay::infer_type(with_constants));
+    constants_ = bound;
+    model_ = driver::make_model(with_constants(module_, ""));
+  }
+
+  // Returns the typed module with its constants, for whose parameters the names have a prefix.
+  IRModule with_constants(const IRModule& module, const std::string& prefix) const {
+    Map<std::string, NDArray> bound;
+    for (const auto& [name, value] : constants_) bound.set(prefix + name, value);
+    const IRModule made = snapshot(module);
+    const auto main = made->lookup("main").cast<relay::FunctionNode>();
+    made->add_function(made->get_global_var("main"), relay::bind_params_by_name(main, bound), true);
+    return relay::infer_type(made);
+  }
+
+  // Costs that are no seconds, or differ from answer to answer, would fail the checks that follow as well.
+  void check_costs() {
+    const auto add = [&](const char* name, auto&& body) {
+      const size_t before = report_.findings.size();
+      check(name, body);
+      return report_.findings.size() == before;
+    };
+    const bool holds = add("cost", [&] {
+      costs_ = std::make_unique<CostChecks>(driver::require_backend(backend_), with_constants(module_, ""));
+      return costs_->answers();
+    });
+    if (!holds || !add("cost_repeat", [&] { return costs_->repeated(); })) costs_.reset();
+    if (costs_ == nullptr) return;
+    check("cost_threads", [&] { return costs_->on_threads(); });
+    check("cost_names",
+          [&] { return costs_->with_other_names(with_constants(module_of(renamed(case_)), kOtherPrefix)); });
+  }
+
+  // Compares the time of the fastest of some runs with the estimate, which is not a mistake where it is wrong.
+  void compare_time() {
+    if (costs_ == nullptr) return;
+    const auto one = executor();
+    for (size_t i = 0; i < inputs_.size(); ++i) throw_if_failed(one->set_input(i, inputs_[i].tensor()));
+    double best = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < kTimedRuns; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      throw_if_failed(one->run());
+      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    if (std::string text = costs_->compared_with(best); !text.empty())
+      report_.warnings.push_back({"cost_time", std::move(text)});
   }
 
   void make_arguments(const relay::FunctionNode& main) {
@@ -296,6 +356,7 @@ class CaseCheck {
       check("unknown", [&] { return unknown(); });
     }
     check("memory", [&] { return memory(); });
+    compare_time();
   }
 
   std::shared_ptr<Executor> executor(int32_t threads = 1) const {
@@ -549,10 +610,12 @@ class CaseCheck {
   CaseReport report_;
   IRModule module_;
   driver::Model model_;
-  Tensors arguments_, others_;     // one per parameter
-  Tensors inputs_, other_inputs_;  // those of these that are not constants
-  Tensors want_, other_want_;      // the right results of both
-  Tensors first_, other_first_;    // results of the first runs on both
+  Map<std::string, NDArray> constants_;  // by parameter
+  std::unique_ptr<CostChecks> costs_;    // null unless the costs can be compared
+  Tensors arguments_, others_;           // one per parameter
+  Tensors inputs_, other_inputs_;        // those of these that are not constants
+  Tensors want_, other_want_;            // the right results of both
+  Tensors first_, other_first_;          // results of the first runs on both
   std::shared_ptr<const load::Artifact> artifact_;
 };
 

@@ -20,12 +20,17 @@ struct CaseReport {
   bool is_claimed = false;  // the backend takes all ops of the program
   int64_t num_checks = 0;   // that were made
   std::vector<Finding> findings = {};
-  std::string refusal = {};  // why the backend does not take an op of a case that it does not claim
-  std::string program = {};  // the Relay text of the case; run_isolated fills it in
+  std::vector<Finding> warnings = {};  // that are no mistakes: costs far from the time of a run
+  std::string refusal = {};            // why the backend does not take an op of a case that it does not claim
+  std::string program = {};            // the Relay text of the case; run_isolated fills it in
 };
 
 // Checks a backend on a case:
 //   verdict      a no has a sentence, and no question ends in an exception
+//   cost         costs, what is saved in regions and borders are numbers of seconds
+//   cost_repeat  costs are equal when they are asked for again
+//   cost_threads  and when several threads ask at once
+//   cost_names   and when variables have other names, on other lines of the program
 //   compile      what is claimed is compiled
 //   load         the code that was compiled is loaded; without it no other check is made
 //   same_code    a second compile gives the same bytes
@@ -41,6 +46,7 @@ struct CaseReport {
 //   cut          a module whose bytes are cut off or changed is refused or runs, and never crashes
 //   memory       runs, and loading and unloading, keep no memory
 //   unknown      a region that the module does not have is not found
+//   cost_time    only a warning: the estimate is within ten times the time of a run
 // load, types, save, file, cut and unknown are not checked where the code is a part of the file, as that of C source
 // is. A crash ends the process: run cases in one of their own.
 CaseReport check_case(const std::string& backend, const Case& one);

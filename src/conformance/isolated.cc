@@ -146,6 +146,7 @@ class Checks {
       const std::vector<std::string> parts = parts_of(line);
       if (parts[0] == "begin" && request_.progress) request_.progress(reports_.size());
       if (parts[0] == "finding" && parts.size() == 3) findings_.push_back({parts[1], parts[2]});
+      if (parts[0] == "warning" && parts.size() == 3) warnings_.push_back({parts[1], parts[2]});
       if (parts[0] == "end" && parts.size() == 4) {
         if (child.num_output_bytes() > num_written)
           findings_.push_back({"output", "it writes to the standard output, which is the program's"});
@@ -161,9 +162,11 @@ class Checks {
                         .is_claimed = is_claimed,
                         .num_checks = num_checks,
                         .findings = std::move(findings_),
+                        .warnings = std::move(warnings_),
                         .refusal = std::move(refusal),
                         .program = shown_program(one)});
     findings_.clear();
+    warnings_.clear();
   }
 
   // The child ended, or takes too long, in the middle of a case.
@@ -183,7 +186,7 @@ class Checks {
 
   const CheckRequest& request_;
   std::vector<CaseReport> reports_;
-  std::vector<Finding> findings_;  // findings of the current case
+  std::vector<Finding> findings_, warnings_;  // those of the current case
 };
 
 }  // namespace
@@ -202,6 +205,8 @@ void run_child(const std::string& backend, const std::vector<Case>& cases, size_
     }
     for (const Finding& finding : one.findings)
       write_line(report, fmt::format("finding\t{}\t{}", finding.check, one_line(finding.message)));
+    for (const Finding& warning : one.warnings)
+      write_line(report, fmt::format("warning\t{}\t{}", warning.check, one_line(warning.message)));
     write_line(report, fmt::format("end\t{}\t{}\t{}", one.is_claimed ? 1 : 0, one.num_checks, one_line(one.refusal)));
   }
 }

@@ -14,13 +14,14 @@ namespace {
 std::string subject_of(const std::string& case_name) { return case_name.substr(0, case_name.find('/')); }
 
 struct Sum {
-  int64_t claimed = 0, all = 0, checks = 0, failed = 0;
+  int64_t claimed = 0, all = 0, checks = 0, failed = 0, warnings = 0;
 
   void add(const CaseReport& one) {
     ++all;
     claimed += one.is_claimed ? 1 : 0;
     checks += one.is_claimed ? one.num_checks : 0;
     failed += one.findings.empty() ? 0 : 1;
+    warnings += static_cast<int64_t>(one.warnings.size());
   }
 };
 
@@ -56,6 +57,8 @@ std::vector<std::string> failures_of(const std::vector<CaseReport>& reports) {
   for (const CaseReport& one : reports) {
     for (const Finding& finding : one.findings)
       lines.push_back(fmt::format("FAIL {} [{}]: {}", one.name, finding.check, finding.message));
+    for (const Finding& warning : one.warnings)
+      lines.push_back(fmt::format("WARN {} [{}]: {}", one.name, warning.check, warning.message));
     std::string_view program = one.findings.empty() ? std::string_view() : one.program;
     while (!program.empty()) {
       const size_t end = std::min(program.find('\n'), program.size());
@@ -69,10 +72,11 @@ std::vector<std::string> failures_of(const std::vector<CaseReport>& reports) {
 std::string summary_of(const std::string& backend, const std::vector<CaseReport>& reports) {
   Sum sum;
   for (const CaseReport& one : reports) sum.add(one);
-  return fmt::format("{}: {} of {} cases claimed, {} checks, {}", backend, sum.claimed, sum.all, sum.checks,
+  return fmt::format("{}: {} of {} cases claimed, {} checks, {}{}", backend, sum.claimed, sum.all, sum.checks,
                      sum.failed > 0     ? count_of(sum.failed, "case") + " failed"
                      : sum.claimed == 0 ? "nothing was checked" + usual_refusal(reports)
-                                        : "all passed");
+                                        : "all passed",
+                     sum.warnings == 0 ? "" : ", " + count_of(sum.warnings, "warning"));
 }
 
 std::vector<std::string> unchecked_patterns(const std::string& backend, const std::vector<CaseReport>& reports) {

@@ -17,11 +17,12 @@ using Rows = std::vector<std::vector<std::string>>;
 // fails, with the cases that it claims, the checks that were made, and the result.
 Rows matrix_of(const std::vector<CaseReport>& reports);
 
-// Returns a line for each finding, "FAIL CASE [CHECK]: MESSAGE", and after those of a case the lines of its program.
+// Returns a line for each finding and each warning, "FAIL CASE [CHECK]: MESSAGE" and "WARN ...", and after the findings
+// of a case the lines of its program.
 std::vector<std::string> failures_of(const std::vector<CaseReport>& reports);
 
-// Returns the line that ends a report: "convs: 12 of 400 cases claimed, 150 checks, all passed". Where nothing is
-// claimed, it has the refusal that most cases have.
+// Returns the line that ends a report: "convs: 12 of 400 cases claimed, 150 checks, all passed, 1 warning". Where
+// nothing is claimed, it has the refusal that most cases have.
 std::string summary_of(const std::string& backend, const std::vector<CaseReport>& reports);
 
 // Returns the names of the backend's patterns without a claimed case: the kit says nothing about them.

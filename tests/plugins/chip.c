@@ -505,7 +505,40 @@ static int32_t entry_types(void* self, void* found, hr_entry_types* types, const
 }
 #endif
 
-#if COSTS == 2 || COSTS == 3
+#if FAULT >= 28 && FAULT <= 35
+/* Right costs beside the fault: a nanosecond an element. */
+static double element_seconds(hr_tensor_type type) { return 1e-9 * (double)elements(type); }
+
+static double cost(void* self, const hr_cost_query* query) {
+  const hr_graph_api* api = host->graph;
+  static double counted, scratch;
+  double seconds = element_seconds(api->result_type(query->graph, query->node, 0));
+  (void)self;
+  if (FAULT == 28) return NAN;
+  if (FAULT == 31) return seconds + (counted += 1e-9);
+  if (FAULT == 32) {
+    scratch = (double)api->num_operands(query->graph, query->node) * 1e-9;
+    usleep(20);
+    return seconds + scratch;
+  }
+  if (FAULT == 33) {
+    for (const char* at = api->place(query->graph, query->node); *at != 0; ++at) seconds += 1e-9 * (double)*at;
+  }
+  if (FAULT == 34 && api->kind(query->graph, query->node) == HR_NODE_COMPOSITE) abort();
+  return FAULT == 35 ? 10 : seconds;
+}
+
+static double saved(void* self, const hr_cost_query* query) {
+  (void)self;
+  (void)query;
+  return FAULT == 30 ? INFINITY : 0;
+}
+
+static double border(void* self, const hr_border_query* query) {
+  (void)self;
+  return FAULT == 29 ? -1 : element_seconds(query->tensor);
+}
+#elif COSTS == 2 || COSTS == 3
 static double peak_seconds(hr_tensor_type type, const hr_machine* machine) {
   return (double)elements(type) / machine->operations_per_second;
 }
@@ -569,10 +602,10 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* given, hr_backen
 #if FAULT == 27
   backend->entry_types = &entry_types;
 #endif
-#if COSTS
+#if COSTS || FAULT >= 28
   backend->cost = &cost;
 #endif
-#if COSTS == 2 || COSTS == 3
+#if COSTS == 2 || COSTS == 3 || FAULT >= 28
   if (HR_HAS_FIELD(hr_backend, backend, saved)) backend->saved = &saved;
   if (HR_HAS_FIELD(hr_backend, backend, border)) backend->border = &border;
 #endif

@@ -49,7 +49,16 @@ FAULTS = {
     25: ("unloading keeps memory", {"memory"}, "add/float32"),
     26: ("what it takes it does not compile", {"compile"}, "add/float32"),
     27: ("what is loaded declares other types", {"types"}, "add/float32"),
+    28: ("a cost is not a number", {"cost"}, "add/float32"),
+    29: ("a border costs less than nothing", {"cost"}, "add/float32"),
+    30: ("a region saves infinitely much", {"cost"}, "structure/mixed"),
+    31: ("a cost rises each time", {"cost_repeat"}, "add/float32"),
+    32: ("costs share their memory", {"cost_threads"}, "structure/mixed"),
+    33: ("a cost depends on the place in the file", {"cost_names"}, "add/float32"),
+    34: ("asked for the cost of a match, it aborts", {"crash"}, "chip.scaled_relu/*"),
 }
+# Faults that no other check may find: the costs of a backend that computes rightly.
+FIRST_OF_COSTS = 28
 
 # Plugins of mistakes.cc: a check that must find them, the cases that are enough, and a case with such a finding.
 MISTAKES = {
@@ -107,6 +116,30 @@ class ConformanceKit(unittest.TestCase):
                 with self.subTest(fault=fault, what=what):
                     self.assertEqual(code, MISMATCH, errors)
                     self.assertTrue(found & expected, f"found {found}, expected one of {expected}")
+                    if fault >= FIRST_OF_COSTS:
+                        self.assertEqual(found, expected)
+
+    def test_an_estimate_far_from_the_time_is_a_warning(self) -> None:
+        run = check("fault35", "--case", "add/float32")
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        (case,) = json.loads(run.stdout)["cases"]
+        self.assertEqual(case["findings"], [])
+        (warning,) = case["warnings"]
+        self.assertEqual(warning["check"], "cost_time")
+        self.assertRegex(warning["message"], r"^the estimate is 10 s, and a run takes [\d.]+ (us|ms)$")
+        path = str(Path(OPTIONS.plugins) / "fault35.so")
+        shown = subprocess.run([OPTIONS.program, "backend", "check", path, "--case", "add/float32"],
+                               capture_output=True, text=True, timeout=100).stdout  # fmt: skip
+        self.assertIn("\nWARN add/float32 [cost_time]: the estimate is 10 s, ", shown)
+        self.assertRegex(shown, r"1 of 1 cases claimed, \d+ checks, all passed, 1 warning\n$")
+
+    def test_costs_of_a_right_backend_are_checked_without_a_warning(self) -> None:
+        for plugin in ("pricey_chip", "joining_chip"):
+            run = check(plugin, "--case", "structure/*", "--case", "add/float32", "--case", f"{plugin}.*")
+            self.assertEqual(run.returncode, 0, run.stdout[-2000:] + run.stderr)
+            claimed = [case for case in json.loads(run.stdout)["cases"] if case["claimed"]]
+            self.assertGreater(len(claimed), 5)
+            self.assertEqual([case["warnings"] for case in claimed if case["warnings"]], [])
 
     def test_each_mistake_in_cpp_is_found(self) -> None:
         for plugin, (expected, cases, case) in MISTAKES.items():

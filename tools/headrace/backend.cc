@@ -122,18 +122,23 @@ int list(const ListState& state, const Common& common) {
   return HR_OK;
 }
 
+Array<Value> rows_of(const std::vector<conformance::Finding>& findings) {
+  Array<Value> rows;
+  for (const conformance::Finding& finding : findings)
+    rows.push_back(Value(Report{{"check", Value(finding.check)}, {"message", Value(finding.message)}}));
+  return rows;
+}
+
 Report report_of(const std::string& backend, const std::vector<CaseReport>& reports) {
   Array<Value> rows;
   int64_t num_failed = 0;
   for (const CaseReport& one : reports) {
-    Array<Value> findings;
-    for (const conformance::Finding& finding : one.findings)
-      findings.push_back(Value(Report{{"check", Value(finding.check)}, {"message", Value(finding.message)}}));
     num_failed += one.findings.empty() ? 0 : 1;
     rows.push_back(Value(Report{{"case", Value(one.name)},
                                 {"claimed", Value(one.is_claimed)},
                                 {"checks", Value(one.num_checks)},
-                                {"findings", Value(findings)},
+                                {"findings", Value(rows_of(one.findings))},
+                                {"warnings", Value(rows_of(one.warnings))},
                                 {"refusal", Value(one.refusal)},
                                 {"program", Value(one.findings.empty() ? std::string() : one.program)}}));
   }
@@ -235,7 +240,7 @@ Verb add_backend(CLI::App& app, const Common& common) {
   list_verb->footer("Example: headrace backend list --ops");
   auto check_state = std::make_shared<CheckState>();
   CLI::App* check_verb = verb->add_subcommand(
-      "check", "Check a backend: results, threads, memory, saved bytes, for each op and pattern that it claims");
+      "check", "Check a backend: results, costs, threads, memory, saved bytes, for each op and pattern that it claims");
   check_verb->add_option("backend", check_state->backend, "Its name, or the path of its shared library")->required();
   check_verb
       ->add_option("--case", check_state->cases, "Only cases whose names match, as 'nn.conv2d/*'; may be repeated")
@@ -246,7 +251,8 @@ Verb add_backend(CLI::App& app, const Common& common) {
              "30", {0.1, 86400});
   check_verb->add_option("--child", check_state->child)->group("");
   check_verb->footer(
-      "Cases run in a child process, so that a crash is one finding among others. Exit code 5: a check failed.\n"
+      "Cases run in a child process, so that a crash is one finding among others. Exit code 5: a check failed;\n"
+      "warnings (WARN), such as costs far from the time of a run, do not count.\n"
       "Example: headrace backend check ./libmine.so");
   return [list_verb, list_state, check_state, &common] {
     return list_verb->parsed() ? list(*list_state, common) : check(*check_state, common);

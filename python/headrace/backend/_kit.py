@@ -26,7 +26,8 @@ class CaseReport:
     """The result of the kit for one case.
 
     `case` is the name, an op or a pattern and what is special ("nn.conv2d/strides"); `claimed` whether the backend
-    takes all of the program; `checks` how many were made; `findings` those that failed; `refusal` why the backend does
+    takes all of the program; `checks` how many were made; `findings` those that failed; `warnings` what is no mistake,
+    as costs far from the time of a run; `refusal` why the backend does
     not take a case that it does not claim; `program` the Relay text of the case.
     """
 
@@ -36,6 +37,7 @@ class CaseReport:
     findings: list[Finding] = field(default_factory=list)
     refusal: str = field(default="", repr=False)
     program: str = field(default="", repr=False)
+    warnings: list[Finding] = field(default_factory=list)
     _native: Any = field(default=None, repr=False, compare=False)
 
 
@@ -50,6 +52,7 @@ def check(backend: str, cases: Sequence[str], timeout: float) -> list[CaseReport
             [Finding(finding.check, finding.message) for finding in report.findings],
             report.refusal,
             report.program,
+            [Finding(warning.check, warning.message) for warning in report.warnings],
             report,
         )
         for report in _core.check_backend(backend, list(cases), float(timeout))
@@ -69,6 +72,7 @@ def to_json(backend: str, reports: Sequence[CaseReport]) -> dict[str, Any]:
             "claimed": one.claimed,
             "checks": one.checks,
             "findings": [{"check": finding.check, "message": finding.message} for finding in one.findings],
+            "warnings": [{"check": warning.check, "message": warning.message} for warning in one.warnings],
             "refusal": one.refusal,
             "program": one.program if one.findings else "",
         }

@@ -118,30 +118,25 @@ class PluginBackend : public partition::Backend {
 
   double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
     const double native = Backend::cost(call, machine, threads);
-    const double seconds = ask_cost(table().cost, call, {}, native, machine, threads);
+    const double seconds = ask_cost(table().cost, call, {}, native, machine, threads).value_or(-1);
     return seconds < 0 ? native : seconds;
   }
 
   double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers,
                const cost::Machine& machine, int threads) const override {
     if (table().saved == nullptr) return 0;
-    return ask_cost(table().saved, call, producers, Backend::cost(call, machine, threads), machine, threads);
+    return ask_cost(table().saved, call, producers, Backend::cost(call, machine, threads), machine, threads)
+        .value_or(0);
   }
 
   double border(const Type& type, const cost::Machine& machine, int threads) const override {
     if (table().border == nullptr) return 0;
     const hr_machine row = machine_row(machine);
+    if (const auto* tensor = type.as<TensorTypeNode>()) return border_of(*tensor, row, threads);
     double seconds = 0;
     for (const Type& leaf : leaves_of(type)) {
       const auto* tensor = leaf.as<TensorTypeNode>();
-      const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
-      if (!shape) continue;  // a backend cannot say what a size without a number costs
-      const hr_border_query query{
-          .abi = abi_of<hr_border_query>(),
-          .tensor = {.dtype = tensor->dtype.raw(), .ndim = static_cast<int32_t>(shape->size()), .shape = shape->data()},
-          .num_threads = threads,
-          .machine = &row};
-      seconds += std::max(0.0, table().border(table().self, &query));  // 0 also for NaN
+      if (tensor != nullptr) seconds += std::max(0.0, border_of(*tensor, row, threads));  // 0 also for NaN
     }
     return seconds;
   }
@@ -153,15 +148,27 @@ class PluginBackend : public partition::Backend {
  private:
   const hr_backend& table() const { return plugin_->table; }
 
+  // Returns the library's answer, also one that is not a number of seconds.
+  double border_of(const TensorTypeNode& tensor, const hr_machine& row, int threads) const {
+    const auto shape = as_shape(tensor.shape);
+    if (!shape) return 0;  // a backend cannot say what a size without a number costs
+    const hr_border_query query{
+        .abi = abi_of<hr_border_query>(),
+        .tensor = {.dtype = tensor.dtype.raw(), .ndim = static_cast<int32_t>(shape->size()), .shape = shape->data()},
+        .num_threads = threads,
+        .machine = &row};
+    return table().border(table().self, &query);
+  }
+
   using CostFunction = double (*)(void* self, const hr_cost_query* query);
 
-  // Returns a number below 0 where the library does not say.
-  double ask_cost(CostFunction function, const relay::CallNode& call,
-                  const std::vector<const relay::CallNode*>& producers, double native, const cost::Machine& machine,
-                  int threads) const {
-    if (function == nullptr) return -1;
+  // Returns nothing where the library cannot be asked.
+  std::optional<double> ask_cost(CostFunction function, const relay::CallNode& call,
+                                 const std::vector<const relay::CallNode*>& producers, double native,
+                                 const cost::Machine& machine, int threads) const {
+    if (function == nullptr) return {};
     const Expected<Graph> graph = make_graph(call, producers);
-    if (!graph) return -1;
+    if (!graph) return {};
     const hr_graph* view = graph.value().get();
     const hr_machine row = machine_row(machine);
     const hr_cost_query query{.abi = abi_of<hr_cost_query>(),
