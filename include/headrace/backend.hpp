@@ -128,24 +128,39 @@ struct TensorType {
 };
 
 // An attribute of a call, an item of one that is a list, or an option of the user. The getters throw std::runtime_error
-// when it is of another kind.
+// when it is of another kind. An option may be given as a text or as a number: integer(), boolean() and real() also read
+// texts that are numbers, or "true" and "false", and text() gives the text of a number. An earlier host shows an option
+// only as the user gave it.
 class Attr {
  public:
   explicit Attr(const hr_attr& attr) : attr_(attr) {}
+  static Attr of_option(const hr_attr& option) {
+    Attr made(option);
+    made.is_option_ = true;
+    return made;
+  }
   // The attribute of a node, or the item of it at `path`.
   Attr(const hr_attr& attr, const hr_graph_api* api, const hr_graph* graph, uint32_t node,
        std::vector<uint64_t> path = {})
       : attr_(attr), api_(api), graph_(graph), node_(node), path_(std::move(path)) {}
   std::string name() const { return attr_.name; }
   bool has_value() const { return attr_.kind != HR_ATTR_NONE; }
-  int64_t integer() const { return need(HR_ATTR_INTEGER, "an integer"), attr_.integers[0]; }
+  int64_t integer() const {
+    if (is_option_ && attr_.integers != nullptr && attr_.kind == HR_ATTR_TEXT) return attr_.integers[0];
+    return need(HR_ATTR_INTEGER, "an integer"), attr_.integers[0];
+  }
   bool boolean() const { return integer() != 0; }
   // Returns a real number; integers are such, too.
   double real() const {
     if (attr_.kind == HR_ATTR_INTEGER) return static_cast<double>(attr_.integers[0]);
+    if (is_option_ && attr_.reals != nullptr && attr_.kind == HR_ATTR_TEXT) return attr_.reals[0];
     return need(HR_ATTR_REAL, "a number"), attr_.reals[0];
   }
-  std::string text() const { return need(HR_ATTR_TEXT, "a text"), attr_.texts[0]; }
+  std::string text() const {
+    const bool is_number = attr_.kind == HR_ATTR_INTEGER || attr_.kind == HR_ATTR_REAL;
+    if (is_option_ && attr_.texts != nullptr && is_number) return attr_.texts[0];
+    return need(HR_ATTR_TEXT, "a text"), attr_.texts[0];
+  }
   Span<int64_t> integers() const { return need(HR_ATTR_INTEGERS, "a list of integers"), list(attr_.integers); }
   Span<double> reals() const { return need(HR_ATTR_REALS, "a list of numbers"), list(attr_.reals); }
   std::vector<std::string> texts() const {
@@ -171,7 +186,9 @@ class Attr {
 
  private:
   void need(int32_t kind, const char* words) const {
-    if (attr_.kind != kind) throw std::runtime_error("'" + name() + "' is not " + words);
+    if (attr_.kind == kind) return;
+    const bool has_text = is_option_ && attr_.texts != nullptr && attr_.count == 1;
+    throw std::runtime_error("'" + name() + "' is not " + words + (has_text ? ": " + std::string(attr_.texts[0]) : ""));
   }
   template <typename T>
   Span<T> list(const T* items) const {
@@ -179,6 +196,7 @@ class Attr {
   }
 
   hr_attr attr_;
+  bool is_option_ = false;
   const hr_graph_api* api_ = nullptr;  // null for an option
   const hr_graph* graph_ = nullptr;
   uint32_t node_ = 0;
@@ -332,7 +350,7 @@ class Request {
   Attr option(std::string_view name) const {
     const hr_attr* found = find(name);
     if (found == nullptr) throw std::runtime_error("it needs the option '" + std::string(name) + "'");
-    return Attr(*found);
+    return Attr::of_option(*found);
   }
 
  private:

@@ -158,7 +158,11 @@ typedef struct hr_verdict {
   hr_message message;
 } hr_verdict;
 
-/* An option that the user gave for this backend; of kinds HR_ATTR_INTEGER, REAL and TEXT. */
+/* The options that the user gave for this backend, of kinds HR_ATTR_INTEGER, REAL and TEXT. The kind says how the user
+ * gave an option: the command line gives texts, and Python also numbers. So read `integers`, `reals` or `texts` without
+ * the kind: each that is not NULL has one value. A text that is a number has these, a number has its text; the texts
+ * "true" and "false" are the integers 1 and 0. `integers` is NULL for what is no integer, `reals` for what is no
+ * number. An earlier host fills in that of the kind alone. */
 typedef struct hr_options {
   uint64_t count;
   const hr_attr* items;

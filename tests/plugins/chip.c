@@ -242,8 +242,9 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
   int32_t code = 0;
   (void)self;
   for (uint64_t i = 0; i < request->options.count; ++i) {
-    if (strcmp(request->options.items[i].name, "speed") == 0) continue;
-    hr_write_message(message, "its only option is speed");
+    const int is_speed = strcmp(request->options.items[i].name, "speed") == 0;
+    if (is_speed && request->options.items[i].reals != NULL) continue;
+    hr_write_message(message, is_speed ? "its speed is not a number" : "its only option is speed");
     code = -1;
   }
   put(&out, 0x43484950); /* CHIP */

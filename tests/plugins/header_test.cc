@@ -193,6 +193,31 @@ TEST(BackendHeader, AttributesOfAnotherKind) {
   EXPECT_EQ(error_of([&] { one.integers(); }), "'axis' is not a list of integers");
 }
 
+TEST(BackendHeader, OptionsAreTextsOrNumbers) {
+  const int64_t three = 3;
+  const double real = 3;
+  const char *text = "3", *word = "fast";
+  const Attr given = Attr::of_option({"level", HR_ATTR_TEXT, 1, &three, &real, &text});
+  EXPECT_EQ(given.integer(), 3);
+  EXPECT_TRUE(given.boolean());
+  EXPECT_EQ(given.real(), 3.0);
+  EXPECT_EQ(given.text(), "3");
+  EXPECT_EQ(Attr::of_option({"level", HR_ATTR_INTEGER, 1, &three, &real, &text}).text(), "3");
+  EXPECT_EQ(Attr::of_option({"level", HR_ATTR_REAL, 1, nullptr, &real, &text}).text(), "3");
+  const Attr wrong = Attr::of_option({"level", HR_ATTR_TEXT, 1, nullptr, nullptr, &word});
+  EXPECT_EQ(error_of([&] { wrong.integer(); }), "'level' is not an integer: fast");
+  EXPECT_EQ(error_of([&] { wrong.boolean(); }), "'level' is not an integer: fast");
+  EXPECT_EQ(error_of([&] { wrong.real(); }), "'level' is not a number: fast");
+  // An attribute has one form, and an earlier host gives an option only the form of its kind.
+  EXPECT_EQ(error_of([&] { Attr({"axis", HR_ATTR_TEXT, 1, &three, &real, &text}).integer(); }),
+            "'axis' is not an integer");
+  EXPECT_EQ(error_of([&] { Attr({"axis", HR_ATTR_INTEGER, 1, &three, &real, &text}).text(); }), "'axis' is not a text");
+  EXPECT_EQ(error_of([&] { Attr::of_option({"level", HR_ATTR_TEXT, 1, nullptr, nullptr, &text}).integer(); }),
+            "'level' is not an integer: 3");
+  EXPECT_EQ(error_of([&] { Attr::of_option({"level", HR_ATTR_INTEGER, 1, &three, nullptr, nullptr}).text(); }),
+            "'level' is not a text");
+}
+
 TEST(BackendHeader, TensorsOfAnotherType) {
   EXPECT_TRUE(is_dtype<double>({kDLFloat, 64, 1}));
   EXPECT_FALSE(is_dtype<double>({kDLFloat, 64, 4}));

@@ -134,11 +134,20 @@ class CppBackend(unittest.TestCase):
             return done.stderr
 
         self.assertIn("it needs the option 'level'", error_of("sqrt(%x)"))
-        self.assertIn("'level' is not an integer", error_of("sqrt(%x)", "--backend-option", "steps.level=high"))
+        for text in ("high", "3.5", "inf"):
+            told = error_of("sqrt(%x)", "--backend-option", f"steps.level={text}")
+            self.assertIn(f"'level' is not an integer: {text}", told)
         self.assertIn(
             "there is no option 'speed'; there is mode, level",
             error_of("sqrt(%x)", "--backend-option", "steps.speed=3"),
         )
+
+    def test_texts_of_the_command_line_are_read_as_numbers(self) -> None:
+        for text in ("3", "-3", "true"):
+            options = ("--backends", "steps", "--backend-option", f"steps.level={text}")
+            file = self.folder / "model.so"
+            done = headrace("compile", self.model("sqrt(%x)"), "-o", file, "--plugin", plugin("steps"), *options)
+            self.assertEqual(done.returncode, OK, done.stdout + done.stderr)
 
     def test_exceptions_of_runs_are_messages(self) -> None:
         done = self.run_of(self.compiled("exp(%x)"))

@@ -1,6 +1,8 @@
 #include "backends/plugin/compile/attr_view.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 #include "object/reflect.h"
 #include "object/string.h"
@@ -66,7 +68,43 @@ AttrList::AttrList(const Attrs& attrs) {
 }
 
 AttrList::AttrList(const Map<std::string, Value>& options) {
-  for (const auto& [key, value] : options) add(key, value);
+  for (const auto& [key, value] : options) {
+    add(key, value);
+    add_forms(views_.back(), value.type_index() == type_index::kBool);
+  }
+}
+
+namespace {
+
+// Reads a whole text as a number; nothing for other texts, also for "inf" and "nan".
+template <typename T>
+std::optional<T> number_of(std::string_view text) {
+  T number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(static_cast<double>(number)))
+    return {};
+  return number;
+}
+
+std::optional<int64_t> integer_of(std::string_view text) {
+  if (text == "true" || text == "false") return text == "true" ? 1 : 0;
+  return number_of<int64_t>(text);
+}
+
+}  // namespace
+
+void AttrList::add_forms(hr_attr& option, bool is_boolean) {
+  if (option.kind == HR_ATTR_TEXT) {
+    const std::string_view text = option.texts[0];
+    if (const auto integer = integer_of(text)) option.integers = integers_.emplace_back(1, *integer).data();
+    if (const auto real = number_of<double>(text)) option.reals = reals_.emplace_back(1, *real).data();
+  } else if (option.kind == HR_ATTR_INTEGER) {
+    const int64_t integer = option.integers[0];
+    option.reals = reals_.emplace_back(1, static_cast<double>(integer)).data();
+    set_texts(option, {!is_boolean ? fmt::format("{}", integer) : integer != 0 ? "true" : "false"});
+  } else if (option.kind == HR_ATTR_REAL) {
+    set_texts(option, {fmt::format("{}", option.reals[0])});
+  }
 }
 
 hr_attr AttrList::find(std::string_view name) const {

@@ -18,6 +18,7 @@ class AttrList {
  public:
   AttrList() = default;
   explicit AttrList(const Attrs& attrs);  // null attributes are an empty list
+  // Options have all forms that hr_options names, because the command line gives texts and Python gives numbers.
   explicit AttrList(const Map<std::string, Value>& options);
 
   const std::vector<hr_attr>& all() const { return views_; }
@@ -36,6 +37,7 @@ class AttrList {
   };
 
   void add(const std::string& name, const Value& value);
+  void add_forms(hr_attr& option, bool is_boolean);
   Tree make_tree(const char* name, const Value& value);
   void add_list(Tree& tree, const std::vector<Value>& items);
   // Returns the value at `path`; its items are left out where it is an item of a plain list.

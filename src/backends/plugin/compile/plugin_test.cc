@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <thread>
 
+#include "backends/plugin/compile/attr_view.h"
 #include "backends/plugin/compile/graph_view.h"
 #include "cost/machine.h"
 #include "driver/compile.h"
@@ -286,6 +288,51 @@ TEST(Plugin, OptionsReachIt) {
               HasSubstr("the backend 'chip' cannot compile: its only option is speed"));
   EXPECT_THAT(kit::user_error_of([&] { driver::explain(model, options); }),
               HasSubstr("the backend 'chip' cannot compile: its only option is speed"));
+}
+
+// The command line gives texts, and Python gives numbers and booleans.
+TEST(Plugin, OptionsAreTextsOrNumbers) {
+  for (const char* plugin : {"chip", "chip_1_0", "chip_1_3"}) {
+    load(plugin);
+    const driver::Model model = driver::make_model(typed("def @main(%x: Tensor[(2), float32]) { add(%x, %x) }\n"));
+    driver::CompileOptions options{.backends = {plugin}};
+    const Value good[] = {Value(int64_t{3}), Value(2.5), Value(true), Value(std::string("3")),
+                          Value(std::string("2.5"))};
+    for (const Value& value : good) {
+      options.backend_options[plugin].set("speed", value);
+      EXPECT_THAT(driver::compile_to_memory(model, options).report.manifest.regions, SizeIs(1)) << plugin;
+    }
+    for (const char* text : {"fast", "", "3 m/s", "inf", "nan", " 3"}) {
+      options.backend_options[plugin].set("speed", Value(std::string(text)));
+      EXPECT_THAT(kit::user_error_of([&] { driver::compile_to_memory(model, options); }),
+                  HasSubstr("its speed is not a number"))
+          << text;
+    }
+  }
+}
+
+TEST(Plugin, OptionsHaveEachFormOfTheirValue) {
+  const auto check = [](const Value& value, hr_attr_kind kind, std::optional<int64_t> integer,
+                        std::optional<double> real, const std::string& text) {
+    Map<std::string, Value> options;
+    options.set("k", value);
+    const AttrList list(options);
+    const hr_attr& one = list.all().at(0);
+    EXPECT_EQ(one.kind, kind) << text;
+    EXPECT_EQ(one.count, 1u) << text;
+    EXPECT_EQ(one.integers != nullptr ? std::optional(one.integers[0]) : std::nullopt, integer) << text;
+    EXPECT_EQ(one.reals != nullptr ? std::optional(one.reals[0]) : std::nullopt, real) << text;
+    ASSERT_NE(one.texts, nullptr) << text;
+    EXPECT_EQ(one.texts[0], text);
+  };
+  check(Value(int64_t{-3}), HR_ATTR_INTEGER, -3, -3.0, "-3");
+  check(Value(true), HR_ATTR_INTEGER, 1, 1.0, "true");
+  check(Value(0.25), HR_ATTR_REAL, {}, 0.25, "0.25");
+  check(Value(std::string("-3")), HR_ATTR_TEXT, -3, -3.0, "-3");
+  check(Value(std::string("1e-3")), HR_ATTR_TEXT, {}, 1e-3, "1e-3");
+  check(Value(std::string("false")), HR_ATTR_TEXT, 0, {}, "false");
+  check(Value(std::string("9223372036854775808")), HR_ATTR_TEXT, {}, 9223372036854775808.0, "9223372036854775808");
+  check(Value(std::string("NCHW")), HR_ATTR_TEXT, {}, {}, "NCHW");
 }
 
 TEST(Plugin, ReasonsAreThePlugins) {
