@@ -14,8 +14,10 @@ struct Layer {
 
 // A convolution x[c, h, w] -> y[k, p, q], with weights[k, c, r, s] and bias[k].
 struct Convolution : Kernel {
-  Layer l{};
-  Span<float> weights, bias;
+  explicit Convolution(Reader& in)
+      : l(in.get<Layer>()), weights(in.get_constant<float>(l.k * l.c * l.r * l.s)), bias(in.get_constant<float>(l.k)) {}
+  const Layer l;
+  const Span<float> weights, bias;
 
   void run(const Call& call) const override {
     call.parallel_for(l.k * l.p * l.q, [&](int64_t begin, int64_t end) {
@@ -36,24 +38,30 @@ struct Convolution : Kernel {
   }
 };
 
+// The bias is the second operand of nn.bias_add, and either one of add.
+Node sum_of(const Graph& match) { return match.call(match.has_call("add") ? "add" : "nn.bias_add"); }
+Node bias_of(const Graph& match) { return sum_of(match).operand(sum_of(match).operand(0).is_const() ? 0 : 1); }
+
 class Convs : public StepBackend {
   std::string name() const override { return "convs_cpp"; }
   bool one_call_per_region() const override { return true; }
 
   std::string patterns() const override {
-    return "{ convs_cpp.conv_relu: nn.relu(add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const)),"
-           "  convs_cpp.conv: add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const) }";
+    const std::string operands = "(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const)";
+    const std::string biased = "(add" + operands + " or nn.bias_add" + operands + "[attrs axis=1])";
+    return "{ convs_cpp.conv_relu: nn.relu(" + biased + "), convs_cpp.conv: " + biased + " }";
   }
 
   Verdict accepts(const std::string&, const Graph& match) const override {
     const Node conv = match.call("nn.conv2d");
-    const TensorType x = conv.operand(0).type(), bias = match.call("add").operand(1).type();
+    const TensorType x = conv.operand(0).type(), bias = bias_of(match).type();
     if (!x.is<float>() || !x.is_static() || x.shape[0] != 1) return no("its data is not one float32 image");
     // A pattern leaves open what its attributes do not name. An empty out_layout is that of the data.
     const auto text = [&](const char* attribute) { return conv.attr(attribute).text(); };
     const std::string layouts = text("data_layout") + text("kernel_layout") + text("out_layout");
     if (layouts != "NCHWOIHW" && layouts != "NCHWOIHWNCHW") return no("its layouts are not NCHW and OIHW");
-    return bias.shape == std::vector<int64_t>{conv.type().shape[1], 1, 1} ? yes() : no("its bias is not per channel");
+    const std::vector<int64_t> per_channel{conv.type().shape[1], 1, 1};
+    return bias.shape == per_channel || match.has_call("nn.bias_add") ? yes() : no("its bias is not per channel");
   }
 
   void compile_step(const Node& node, const Request&, Writer& out) const override {
@@ -63,16 +71,10 @@ class Convs : public StepBackend {
     out.put(Layer{x[1], x[2], x[3], y[1], y[2], y[3], k[2], k[3], strides[0], strides[1], pads[0], pads[1],
                   node.is_composite("convs_cpp.conv_relu")});
     out.put_constant(weights);
-    out.put_constant(node.body().call("add").operand(1));
+    out.put_constant(bias_of(node.body()));
   }
 
-  std::unique_ptr<Kernel> load_step(Reader& in) const override {
-    auto made = std::make_unique<Convolution>();
-    made->l = in.get<Layer>();
-    made->weights = in.get_constant<float>(made->l.k * made->l.c * made->l.r * made->l.s);
-    made->bias = in.get_constant<float>(made->l.k);
-    return made;
-  }
+  std::unique_ptr<Kernel> load_step(Reader& in) const override { return std::make_unique<Convolution>(in); }
 };
 
 HEADRACE_BACKEND(Convs)

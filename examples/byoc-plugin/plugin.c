@@ -9,9 +9,12 @@
 
 static const hr_host* host; /* host->graph reads graphs */
 
+/* Two patterns may have one name: forms of one thing. */
+#define OPERANDS "(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const)"
 static const char* const patterns =
-    "{ convs.conv_relu: nn.relu(add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const)),"
-    "  convs.conv: add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const) }";
+    "{ convs.conv_relu: nn.relu(add" OPERANDS "), convs.conv_relu: nn.relu(nn.bias_add" OPERANDS
+    "[attrs axis=1]),"
+    "  convs.conv: add" OPERANDS ", convs.conv: nn.bias_add" OPERANDS "[attrs axis=1] }";
 
 static hr_tensor_type type_of(const hr_graph* graph, uint32_t node) { return host->graph->result_type(graph, node, 0); }
 
@@ -21,6 +24,13 @@ static uint32_t node_of(const hr_graph* graph, const char* op) {
     if (name != NULL && strcmp(name, op) == 0) return i;
   }
   return 0;
+}
+
+/* The bias is the second operand of nn.bias_add, and either one of add. */
+static uint32_t bias_of(const hr_graph* match) {
+  const uint32_t add = node_of(match, "add"), sum = add != 0 ? add : node_of(match, "nn.bias_add");
+  const uint32_t first = host->graph->operand(match, sum, 0);
+  return host->graph->kind(match, first) == HR_NODE_CONST ? first : host->graph->operand(match, sum, 1);
 }
 
 /* ---- what it takes: no op by itself, only what the patterns match ---- */
@@ -38,15 +48,16 @@ static int has_text(const hr_graph* graph, uint32_t node, const char* attribute,
 /* A pattern leaves open what its attributes do not name. An empty out_layout is that of the data. */
 static void accepts(void* self, const char* pattern, const hr_graph* match, hr_verdict* verdict) {
   const hr_graph_api* api = host->graph;
-  const uint32_t conv = node_of(match, "nn.conv2d"), add = node_of(match, "add");
+  const uint32_t conv = node_of(match, "nn.conv2d");
   const hr_tensor_type x = type_of(match, api->operand(match, conv, 0)), y = type_of(match, conv);
-  const hr_tensor_type bias = type_of(match, api->operand(match, add, 1));
+  const hr_tensor_type bias = type_of(match, bias_of(match));
   (void)self, (void)pattern;
   const int is_image = x.dtype.code == kDLFloat && x.dtype.bits == 32 && x.ndim == 4 && x.shape[0] == 1;
   const int is_nchw = has_text(match, conv, "data_layout", "NCHW");
   const int is_oihw = has_text(match, conv, "kernel_layout", "OIHW");
   const int gives_nchw = has_text(match, conv, "out_layout", "") || has_text(match, conv, "out_layout", "NCHW");
-  const int is_per_channel = bias.ndim == 3 && bias.shape[0] == y.shape[1] && bias.shape[1] * bias.shape[2] == 1;
+  const int is_per_channel = node_of(match, "nn.bias_add") != 0 ||
+                             (bias.ndim == 3 && bias.shape[0] == y.shape[1] && bias.shape[1] * bias.shape[2] == 1);
   if (is_image && is_nchw && is_oihw && gives_nchw && is_per_channel) return;
   verdict->reason = HR_REASON_SHAPE_UNSUPPORTED;
   hr_write_message(&verdict->message,
@@ -73,7 +84,7 @@ static void put(buffer* out, const void* bytes, int64_t size) {
 
 static void put_layer(buffer* out, const hr_graph* match, int64_t input, int64_t has_relu) {
   const hr_graph_api* api = host->graph;
-  const uint32_t conv = node_of(match, "nn.conv2d"), add = node_of(match, "add"), w = api->operand(match, conv, 1);
+  const uint32_t conv = node_of(match, "nn.conv2d"), w = api->operand(match, conv, 1);
   const int64_t *x = type_of(match, api->operand(match, conv, 0)).shape, *y = type_of(match, conv).shape;
   const int64_t* k = type_of(match, w).shape;
   const hr_attr strides = api->find_attr(match, conv, "strides"), pads = api->find_attr(match, conv, "padding");
@@ -93,7 +104,7 @@ static void put_layer(buffer* out, const hr_graph* match, int64_t input, int64_t
                      pads.integers[1]};
   put(out, &one, sizeof one);
   put(out, api->constant(match, w).tensor->data, one.k * one.c * one.r * one.s * (int64_t)sizeof(float));
-  put(out, api->constant(match, api->operand(match, add, 1)).tensor->data, one.k * (int64_t)sizeof(float));
+  put(out, api->constant(match, bias_of(match)).tensor->data, one.k * (int64_t)sizeof(float));
 }
 
 /* A region of a chain of layers with one input and one output; others are the host's. */

@@ -77,6 +77,20 @@ class CppBackend(unittest.TestCase):
         code = [line for line in lines if line.strip() and not line.strip().startswith("//")]
         self.assertLessEqual(len(code), 60)
 
+    def test_the_examples_take_each_form_of_a_bias(self) -> None:
+        filters = ", ".join(f"{i}f" for i in range(1, 19))
+        conv = f"nn.conv2d(%x, const(Tensor[(2, 1, 3, 3), float32], [{filters}]), kernel_size=[3, 3], channels=2)"
+        image, bias = "%x: Tensor[(1, 1, 3, 4), float32]", "const(Tensor[(2, 1, 1), float32], [-9f, 5f])"
+        row = "const(Tensor[(2), float32], [-9f, 5f])"  # as wide as the result, which has two channels
+        forms = {f"add({conv}, {bias})": 2, f"add({bias}, {conv})": 2, f"nn.bias_add({conv}, {row})": 2,
+                 f"nn.relu(add({bias}, {conv}))": 3, f"add({conv}, {row})": 0, f"add({row}, {conv})": 0}  # fmt: skip
+        for name in ("convs", "convs_cpp"):
+            for form, taken in forms.items():
+                with self.subTest(name=name, form=form[:20]):
+                    done = headrace("verify", self.model(form, image), "--plugin", plugin(name), "--backends", name)
+                    self.assertEqual(done.returncode, OK, done.stdout + done.stderr)
+                    self.assertIn(f", {taken} by {name}\n", done.stdout)
+
     def test_steps_keep_their_promises(self) -> None:
         structures = (
             "value_used_twice",
