@@ -34,14 +34,23 @@ std::string message_of(const nb::object& exception) {
   }
 }
 
+// Returns the kind by which C++ knows an exception that no handler of Exception catches; null for another one.
+const char* interrupt_kind(const nb::object& exception) {
+  const auto is_a = [&](PyObject* type) { return PyErr_GivenExceptionMatches(exception.ptr(), type) != 0; };
+  if (is_a(PyExc_Exception)) return nullptr;
+  return is_a(PyExc_KeyboardInterrupt) ? "KeyboardInterrupt" : is_a(PyExc_SystemExit) ? "SystemExit" : "BaseException";
+}
+
 }  // namespace
 
 [[noreturn]] void throw_foreign(nb::python_error& error) {
   const nb::object exception = nb::borrow(error.value());
   Ref<PythonErrorObj> payload = make_object<PythonErrorObj>();
   payload->exception = std::make_shared<SharedObject>(exception);
-  const auto kind = nb::cast<std::string>(exception.type().attr("__name__"));
-  throw ForeignError(kind, message_of(exception), std::move(payload));
+  const auto name = nb::cast<std::string>(exception.type().attr("__name__"));
+  const char* interrupt = interrupt_kind(exception);
+  if (interrupt == nullptr || name == interrupt) throw ForeignError(name, message_of(exception), std::move(payload));
+  throw ForeignError(interrupt, fmt::format("{}: {}", name, message_of(exception)), std::move(payload));
 }
 
 namespace {

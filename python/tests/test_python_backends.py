@@ -419,6 +419,42 @@ def test_the_kit_compares_declared_types():
     assert "has input 0 of the type float32 1, and the model was compiled for" in finding.message
 
 
+class Interrupt(KeyboardInterrupt):
+    """A handler of a signal may raise its own kind of interrupt."""
+
+
+class Stop(BaseException):
+    """An exception that no handler of Exception catches, as those of frameworks for tests and tasks."""
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, Interrupt, Stop])
+@pytest.mark.parametrize("moment", ["supports", "check", "cost", "compile", "load", "run"])
+def test_what_asks_the_program_to_stop_reaches_the_caller(program, moment, kind):
+    def stop(*arguments):
+        raise kind("stop")
+
+    name = f"test_stop_{kind.__name__.lower()}_{moment}"
+    members = {
+        "check": {"patterns": lambda self: [(f"{name}.exp", is_op("exp")(wildcard()), stop)]},
+        "run": {"load": lambda self, data: stop},
+    }
+    made(name, **members.get(moment, {moment: stop}))
+    with pytest.raises(kind, match="stop"):
+        hr.compile(program, backends=[name], placement="cost" if moment == "cost" else "order")(zeros())
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, Interrupt, Stop])
+def test_a_run_with_a_time_limit_that_is_asked_to_stop(program, tmp_path, kind):
+    def stop(*arguments):
+        raise kind("stop")
+
+    name = f"test_limit_{kind.__name__.lower()}"
+    made(name, load=lambda self, data: stop)
+    hr.compile(program, backends=[name], output=tmp_path / "model.so")
+    with pytest.raises(kind, match="stop"):
+        hr.load(tmp_path / "model.so", region_timeout=10)(zeros())
+
+
 def test_the_kit_asks_for_costs():
     made("test_kit_cost_nan", cost=lambda self, call: float("nan"))
     (report,) = hr.backend.check("test_kit_cost_nan", ["exp/float32"])

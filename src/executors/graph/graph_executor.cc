@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "executors/part_times.h"
 #include "executors/tensor_check.h"
+#include "object/foreign_error.h"
 #include "tensor/strided_copy.h"
 #include "tensor/strides.h"
 
@@ -400,7 +401,7 @@ int32_t GraphExecutor::run_native(Call& call) noexcept {
 }
 
 bool GraphExecutor::is_interrupted() const noexcept {
-  return error_ && (error_->kind == "KeyboardInterrupt" || error_->kind == "SystemExit");
+  return error_ && is_interrupt_kind(error_->kind);
 }
 
 // Makes the message about a region that its backend failed to compute name both, unless it does.
