@@ -101,8 +101,31 @@ double copy_seconds(double bytes, const hr_machine& machine, int threads) {
   return bytes / (rate_for(bytes, machine, threads) * kCopyShare);
 }
 
+// Returns the bytes of the operands of a concat that are copied. Those that lie in the result one after another are
+// made in its memory (primitives.cc), but for constants, and for operands that are there a second time.
+double copied_bytes(const Network& network, const Op& op) {
+  const Dims& result = network.tensors[static_cast<size_t>(op.output)].dims;
+  const bool is_in_place =
+      std::all_of(result.begin(), result.begin() + op.sizes[0], [](int64_t dim) { return dim == 1; });
+  double bytes = 0;
+  for (size_t i = 0; i < op.inputs.size(); ++i) {
+    const auto own = op.inputs.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool is_there = std::find(op.inputs.begin(), own, *own) != own;
+    const bool is_constant = network.tensors[static_cast<size_t>(*own)].constant >= 0;
+    if (!is_in_place || is_there || is_constant) bytes += bytes_of(network, *own);
+  }
+  return bytes;
+}
+
+double concat_seconds(const Network& network, const Op& op, const hr_machine& machine, int threads) {
+  const double bytes = copied_bytes(network, op);
+  if (bytes == 0) return 0;
+  return copy_seconds(2 * bytes, machine, threads) + kCallSeconds + (threads > 1 ? machine.fork_seconds : 0);
+}
+
 double seconds_of(const Network& network, const Op& op, const hr_machine& machine, int threads) {
   if (op.kind == OpKind::view) return 0;
+  if (op.kind == OpKind::concat) return concat_seconds(network, op, machine, threads);
   const Work work = work_of(network, op);
   const double arithmetic = work.operations / (machine.operations_per_second * threads * work.share);
   const bool stay = work.weights_bytes <= static_cast<double>(machine.l2_bytes) * threads;
@@ -113,12 +136,6 @@ double seconds_of(const Network& network, const Op& op, const hr_machine& machin
   const double tensors = work.operations > 0 ? 0 : copy_seconds(work.bytes, machine, threads);
   const double fork = threads > 1 ? machine.fork_seconds : 0;
   return std::max({arithmetic, weights, tensors}) + kCallSeconds + fork;
-}
-
-double seconds_of(const Network& network, const hr_machine& machine, int threads) {
-  double seconds = 0;
-  for (const Op& op : network.ops) seconds += seconds_of(network, op, machine, threads);
-  return seconds;
 }
 
 const hr_machine* machine_of(const hr_cost_query& query) {
@@ -135,11 +152,17 @@ size_t num_last_ops(const hr_graph_api& api, const hr_cost_query& query) {
 
 }  // namespace
 
+double network_seconds(const Network& network, const hr_machine& machine, int threads) {
+  double seconds = 0;
+  for (const Op& op : network.ops) seconds += seconds_of(network, op, machine, threads);
+  return seconds;
+}
+
 double call_seconds(const hr_graph_api& api, const hr_cost_query& query) {
   const hr_machine* machine = machine_of(query);
   Network network;
   if (machine == nullptr || read_graph(api, query.graph, network)) return -1;
-  return seconds_of(network, *machine, query.num_threads);
+  return network_seconds(network, *machine, query.num_threads);
 }
 
 double fused_seconds(const hr_graph_api& api, const hr_cost_query& query) {

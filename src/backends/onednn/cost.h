@@ -4,7 +4,13 @@
 
 #include <headrace/backend_abi.h>
 
+#include "backends/onednn/network.h"
+
 namespace headrace_onednn {
+
+// Returns the seconds of a network whose ops are a primitive each. Operands of concats are taken to be computed in the
+// network, and by nothing that keeps them out of the concat's memory.
+double network_seconds(const Network& network, const hr_machine& machine, int threads);
 
 // Returns the seconds that a call, or a match of a pattern, takes within a region; -1 where the query has no machine,
 // or a call that the backend does not take.

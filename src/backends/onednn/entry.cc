@@ -19,8 +19,9 @@ namespace {
 
 #define HEADRACE_ONEDNN_TEXT_(x) #x
 #define HEADRACE_ONEDNN_TEXT(x) HEADRACE_ONEDNN_TEXT_(x)
-constexpr const char* kVersion = "2, oneDNN " HEADRACE_ONEDNN_TEXT(DNNL_VERSION_MAJOR) "." HEADRACE_ONEDNN_TEXT(
-    DNNL_VERSION_MINOR) "." HEADRACE_ONEDNN_TEXT(DNNL_VERSION_PATCH);
+// The format of blobs; the costs, which README.md says when to raise; the library.
+constexpr const char* kVersion = "2, costs 2, oneDNN " HEADRACE_ONEDNN_TEXT(
+    DNNL_VERSION_MAJOR) "." HEADRACE_ONEDNN_TEXT(DNNL_VERSION_MINOR) "." HEADRACE_ONEDNN_TEXT(DNNL_VERSION_PATCH);
 
 const hr_host* host = nullptr;
 

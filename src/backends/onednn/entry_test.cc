@@ -51,5 +51,16 @@ TEST(Entry, AHostThatKeepsNoConstantsIsRefused) {
   EXPECT_STREQ(text, "this Headrace is too old for the backend: it keeps no constants beside a blob");
 }
 
+// Kept costs are outdated where the whole version differs; blobs are where its first number does.
+TEST(Entry, ARaisedVersionOfCostsLeavesBlobsAlone) {
+  hr_host host{};
+  HR_FILL_ABI(hr_host, &host);
+  const hr_backend backend = backend_for(host);
+  EXPECT_EQ(std::string(backend.version).rfind("2, costs 2, oneDNN ", 0), 0u) << backend.version;
+  EXPECT_EQ(backend.accepts_version(backend.self, "2, oneDNN 2.6.3", nullptr), 0);
+  EXPECT_EQ(backend.accepts_version(backend.self, "2, costs 1, oneDNN 3.0.0", nullptr), 0);
+  EXPECT_NE(backend.accepts_version(backend.self, "1, costs 2, oneDNN 2.6.3", nullptr), 0);
+}
+
 }  // namespace
 }  // namespace headrace_onednn
