@@ -200,7 +200,9 @@ void register_python_backend(const std::string& name, const std::string& version
                           .border = optional(std::move(border)),
                           .claim = optional(std::move(claim)),
                           .accepts_version = optional(std::move(accepts_version))}};
-  partition::check_patterns(fmt::format("the backend '{}'", name), parts.patterns);
+  const std::string owner = fmt::format("the backend '{}'", name);
+  partition::check_pattern_names(owner, name, parts.patterns);
+  partition::check_patterns(owner, parts.patterns);
   const Methods methods = parts.methods;
   if (const auto found = known.find(name); found != known.end()) {
     found->second->replace(std::move(parts));

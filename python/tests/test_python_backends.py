@@ -644,6 +644,10 @@ def test_what_cannot_be_registered():
         (type("T", (Exp,), {"name": "test_t", "patterns": lambda self: 3})(), "patterns gave int, expected a list"),
         (type("T", (Exp,), {"name": "test_t", "patterns": lambda self: [("x",)]})(), r"patterns\[0\] gave tuple"),
         (
+            type("T", (Exp,), {"name": "test_t", "patterns": lambda self: [(3, wildcard())]})(),
+            r"patterns\[0\] gave int, expected the name of the pattern as a str",
+        ),
+        (
             type("T", (Exp,), {"name": "test_t", "patterns": lambda self: [("other.x", wildcard())]})(),
             "a pattern 'other.x'; names of its patterns must begin with 'test_t.'",
         ),

@@ -5,6 +5,7 @@
 
 #include "cost/op_work.h"
 #include "object/function.h"
+#include "partition/checked_patterns.h"
 #include "partition/rules.h"
 #include "pass/pass_objects.h"
 #include "relay/infer/infer_type.h"
@@ -70,10 +71,7 @@ class FunctionBackend : public Backend {
     const Value given = function();
     try {
       auto table = std::make_unique<const PatternTable>(given);
-      for (const CompositePattern& entry : table->entries()) {
-        if (!entry.name.starts_with(name_ + "."))
-          throw_user_error("it has a pattern '{}'; names of its patterns must begin with '{}.'", entry.name, name_);
-      }
+      check_pattern_names("it", name_, table->entries());
       return table;
     } catch (const UserError& error) {
       throw UserError(fmt::format("the pattern table of '{}', which the function {} gives, cannot be read: {}", name_,

@@ -5,6 +5,14 @@
 
 namespace headrace::partition {
 
+void check_pattern_names(const std::string& owner, std::string_view backend, std::span<const CompositePattern> table) {
+  for (const CompositePattern& entry : table) {
+    if (!entry.name.starts_with(fmt::format("{}.", backend)))
+      throw_user_error("{} has a pattern '{}'; names of its patterns must begin with '{}.'", owner, entry.name,
+                       backend);
+  }
+}
+
 void check_patterns(const std::string& owner, std::span<const CompositePattern> table) {
   for (size_t i = 0; i < table.size(); ++i) {
     const std::string mistake = relay::mistake_in(table[i].pattern);

@@ -3,10 +3,15 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "partition/compose.h"
 
 namespace headrace::partition {
+
+// Throws UserError for the first pattern whose name does not begin with that of its backend and a dot. `owner` as
+// below.
+void check_pattern_names(const std::string& owner, std::string_view backend, std::span<const CompositePattern> table);
 
 // Throws UserError for the first pattern with a part that matches nothing (relay/patterns/pattern_mistakes.h), and for
 // two that have one name and are equal. Different patterns may have one name: they are forms of one thing. `owner`

@@ -47,7 +47,7 @@ class Placer {
   void leave(const Expr& expr) {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return;
-    if (call->as_op() != nullptr) return add_row(native(*call), decision_.costs_of(placed_.call(*call)));
+    if (call->as_op() != nullptr) return add_row(*call, native(*call), decision_.costs_of(placed_.call(*call)));
     if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
@@ -66,7 +66,8 @@ class Placer {
             .message = why.message};
   }
 
-  void add_row(artifact::Placement row, std::vector<LabelSeconds> costs) {
+  void add_row(const CallNode& call, artifact::Placement row, std::vector<LabelSeconds> costs) {
+    placed_.calls.push_back(&call);
     placed_.placement.push_back(std::move(row));
     placed_.costs.push_back(std::move(costs));
   }
@@ -130,7 +131,8 @@ class Placer {
           if (call->as_op() == nullptr) return place_piece(region, *call, why);
           std::vector<LabelSeconds> costs = decision_.costs_of(placed_.call(*call));
           if (why_composite != nullptr && !costs.empty()) costs.resize(1);
-          add_row({.op = place_of(*call),
+          add_row(*call,
+                  {.op = place_of(*call),
                    .kind = call->as_op()->name,
                    .backend = region.backend,
                    .reason = why.reason,
@@ -222,6 +224,7 @@ void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusa
   }
   if (names.empty()) return;
   placed.module = inline_compiler_functions(placed.module, names);
+  placed.calls.clear();
   placed.regions = std::move(kept);
   for (artifact::Placement& row : placed.placement) {
     const auto reason = reasons.find(row.region);

@@ -27,6 +27,9 @@ struct PlacedModule {
   IRModule module;                             // calls each region as a function marked Compiler
   std::vector<artifact::Placement> placement;  // one for each call of an op, in the order of evaluation
   std::vector<Region> regions;                 // in the order of their first call
+  // The call of each row of `placement`, in `module`, for whoever walks it; a pattern's function that is called twice
+  // has its calls twice. Empty after return_to_native.
+  std::vector<const relay::CallNode*> calls = {};
   // The costs of each call in `placement`, which are none where costs did not decide. A pattern's ops have native costs
   // only, and its last op has the cost of the whole pattern on its backend.
   std::vector<std::vector<LabelSeconds>> costs = {};

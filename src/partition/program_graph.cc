@@ -94,7 +94,8 @@ class GraphReader {
     return sources;
   }
 
-  // The order in which Placer (place.cc) makes rows: the n-th op that is met here has the n-th row.
+  // The order in which Placer (place.cc) makes rows: the n-th op that is met here has the n-th row
+  // (PlacedModule::calls).
   Sources walk(const Expr& body, Scope& scope) {
     scope.first_node = graph_.nodes.size();
     visit(body, scope);
@@ -178,6 +179,8 @@ class GraphReader {
 
   Sources add_op(const Expr& expr, const CallNode& call, Scope& scope) {
     const auto row = static_cast<int32_t>(next_row_++);
+    HEADRACE_CHECK(placed_.calls.at(static_cast<size_t>(row)) == &call,
+                   "row {} of the placement is not the {} that the graph has there", row, call.as_op()->name);
     const artifact::Placement& placement = placed_.placement.at(static_cast<size_t>(row));
     return add_node({.kind = GraphNodeKind::kOp,
                      .name = placement.op,

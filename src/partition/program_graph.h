@@ -62,7 +62,8 @@ struct ProgramGraph {
   std::vector<GraphBlock> blocks;
 };
 
-// Reads the graph of a program that was placed by this decision. Uses no recursion.
+// Reads the graph of a program that was placed by this decision. InternalError where the placement has its rows in
+// another order than the program its calls. Uses no recursion.
 ProgramGraph read_graph(const PlacedModule& placed, const Decision& decision);
 
 }  // namespace headrace::partition

@@ -50,6 +50,14 @@ TEST(ProgramGraph, ConstantsAreNoNodes) {
   EXPECT_EQ(graph.nodes[2].placement, 1);
 }
 
+// Rows are found by counting calls, so an order that differs must not go unseen.
+TEST(ProgramGraph, RowsOfOtherCallsAreRefused) {
+  PlacedModule placed = place(read_program("def @main(%x: Tensor[(2, 3), float32]) { nn.relu(nn.relu(%x)) }"));
+  ASSERT_THAT(placed.calls, SizeIs(2));
+  std::swap(placed.calls[0], placed.calls[1]);
+  EXPECT_THROW(read_graph(placed, {}), InternalError);
+}
+
 TEST(ProgramGraph, TuplesAndLetsAreSeenThrough) {
   const ProgramGraph graph = graph_of(
       "def @main(%x: Tensor[(4), float32], %y: Tensor[(2), float32]) {\n"

@@ -263,11 +263,8 @@ class _Checked:
         for i, entry in enumerate(table):
             if not isinstance(entry, (list, tuple)) or not 2 <= len(entry) <= 3:
                 raise self._wrong(f"patterns[{i}]", entry, "(name, pattern) or (name, pattern, check)")
-            if not isinstance(entry[0], str) or not entry[0].startswith(f"{self.name}."):
-                raise UserError(
-                    f"the backend '{self.name}' has a pattern {entry[0]!r}; names of its patterns must begin with "
-                    f"'{self.name}.'"
-                )
+            if not isinstance(entry[0], str):
+                raise self._wrong(f"patterns[{i}]", entry[0], "the name of the pattern as a str")
         return [[name, pattern, *(self._check_of(name, one) for one in check)] for name, pattern, *check in table]
 
     def _check_of(self, pattern: str, check: Any) -> Callable[[Any], bool | str | Refusal]:

@@ -197,15 +197,14 @@ class PluginBackend : public partition::Backend {
       throw UserError(fmt::format("the patterns of the backend '{}' of '{}' cannot be read: {}", plugin_->name,
                                   plugin_->path, error.message()));
     }
+    const std::string owner = fmt::format("the backend '{}' of '{}'", plugin_->name, plugin_->path);
+    partition::check_pattern_names(owner, plugin_->name, patterns_);
     for (CompositePattern& entry : patterns_) {
-      if (!entry.name.starts_with(plugin_->name + "."))
-        throw_user_error("the backend '{}' of '{}' has a pattern '{}'; names of its patterns must begin with '{}.'",
-                         plugin_->name, plugin_->path, entry.name, plugin_->name);
       entry.accepts = [this, name = entry.name](const relay::PatternGroup& group, const Expr&) {
         return accepts(name, group);
       };
     }
-    partition::check_patterns(fmt::format("the backend '{}' of '{}'", plugin_->name, plugin_->path), patterns_);
+    partition::check_patterns(owner, patterns_);
   }
 
   Verdict accepts(const std::string& pattern, const relay::PatternGroup& group) const {
