@@ -155,6 +155,18 @@ class FileTest(PageTest):
         times = [node["seconds"] for node in program["graph"]["nodes"] if node["kind"] in ("kernel", "copy")]
         self.assertEqual(times, [step["best_seconds"] for step in json.loads(measured)["results"][0]["steps"]])
 
+    def test_times_of_a_region_that_fell_back(self) -> None:
+        self.needs_backends("ccompiler")
+        self.call("compile", "parts.relay", "-o", "fallen.so", "--backends", "ccompiler", check=True)
+        measured = json.loads(self.call("bench", "fallen.so", "--steps", "--rounds", "2", "--json", check=True).stdout)
+        (result,) = measured["results"]
+        region = result["steps"][2]["callee"]
+        result["fallbacks"] = [{"region": region, "backend": "ccompiler", "message": "its library is gone"}]
+        (self.folder / "fallen.json").write_text(json.dumps(measured))
+        data = self.data_of(self.page("fallen.html", "inspect", "fallen.so", "--times", "fallen.json"))
+        nodes = data["programs"][0]["graph"]["nodes"]
+        self.assertEqual([node["fallback"] for node in nodes], [None] * 4 + ["its library is gone", None])
+
     def test_times_of_something_else(self) -> None:
         self.call("compile", "parts.relay", "-o", "parts.so", check=True)
         measured = json.loads(self.call("bench", "parts.so", "--steps", "--rounds", "2", "--json", check=True).stdout)

@@ -95,8 +95,8 @@ std::string without_hash(const std::string& callee) {
 // Follows which step wrote what each step reads. Memory is reused, so the last write to the bytes counts.
 class StepGraph {
  public:
-  StepGraph(const artifact::Program& program, const artifact::Manifest& manifest, const std::vector<double>& seconds)
-      : program_(program), manifest_(manifest), seconds_(seconds) {}
+  StepGraph(const artifact::Program& program, const artifact::Manifest& manifest, const MeasuredSteps& measured)
+      : program_(program), manifest_(manifest), measured_(measured) {}
 
   Report report() {
     for (size_t i = 0; i < program_.inputs.size(); ++i) add_port("input", program_.inputs[i], i);
@@ -133,7 +133,8 @@ class StepGraph {
                                   {"block", Value()},
                                   {"inputs", Value(is_input ? none : own)},
                                   {"outputs", Value(is_input ? own : none)},
-                                  {"seconds", Value()}}));
+                                  {"seconds", Value()},
+                                  {"fallback", Value()}}));
   }
 
   const Entry& entry_of(const artifact::Step& step, size_t arg) const {
@@ -163,7 +164,15 @@ class StepGraph {
                                   {"block", number_or_none(block_of(step))},
                                   {"inputs", Value(inputs)},
                                   {"outputs", Value(outputs)},
-                                  {"seconds", i < seconds_.size() ? Value(seconds_[i]) : Value()}}));
+                                  {"seconds", i < measured_.seconds.size() ? Value(measured_.seconds[i]) : Value()},
+                                  {"fallback", fallback_of(step)}}));
+  }
+
+  // Returns why the region of a step ran natively when it was timed; none for other steps.
+  Value fallback_of(const artifact::Step& step) const {
+    const auto* call = std::get_if<artifact::RegionCall>(&step.action);
+    const auto found = call == nullptr ? measured_.fallbacks.end() : measured_.fallbacks.find(call->region);
+    return found == measured_.fallbacks.end() ? Value() : Value(found->second);
   }
 
   std::string backend_of(const artifact::Step& step) const {
@@ -197,7 +206,7 @@ class StepGraph {
 
   const artifact::Program& program_;
   const artifact::Manifest& manifest_;
-  const std::vector<double>& seconds_;
+  const MeasuredSteps& measured_;
   std::map<Base, std::vector<Write>> writes_;
   Array<Value> nodes_, edges_, blocks_;
 };
@@ -245,11 +254,11 @@ Report graph_report(const partition::ProgramGraph& graph, const std::vector<arti
 }
 
 Report graph_report(const artifact::Program& program, const artifact::Manifest& manifest,
-                    const std::vector<double>& seconds) {
-  return StepGraph(program, manifest, seconds).report();
+                    const MeasuredSteps& measured) {
+  return StepGraph(program, manifest, measured).report();
 }
 
-std::vector<double> read_step_times(const std::string& path, const artifact::Program& program) {
+MeasuredSteps read_step_times(const std::string& path, const artifact::Program& program) {
   const Value report = from_json(read_text(path, "times of steps"), path);
   const auto results = value_of<Array<Value>>(report, "results", path);
   if (results.size() == 0) refuse_times(path, "it has no results");
@@ -260,14 +269,16 @@ std::vector<double> read_step_times(const std::string& path, const artifact::Pro
   if (steps.size() != program.graph.steps.size())
     refuse(
         fmt::format("it has the times of {} steps, and the program has {}", steps.size(), program.graph.steps.size()));
-  std::vector<double> seconds;
+  MeasuredSteps measured;
   for (size_t i = 0; i < steps.size(); ++i) {
     const std::string& callee = artifact::callee_of(program.graph.steps[i].action);
-    if (const auto measured = value_of<std::string>(steps[i], "callee", path); measured != callee)
-      refuse(fmt::format("its step {} calls '{}', and that of the program '{}'", i, measured, callee));
-    seconds.push_back(value_of<double>(steps[i], "best_seconds", path));
+    if (const auto called = value_of<std::string>(steps[i], "callee", path); called != callee)
+      refuse(fmt::format("its step {} calls '{}', and that of the program '{}'", i, called, callee));
+    measured.seconds.push_back(value_of<double>(steps[i], "best_seconds", path));
   }
-  return seconds;
+  for (const Value& one : value_of<Array<Value>>(results[0], "fallbacks", path))
+    measured.fallbacks[value_of<std::string>(one, "region", path)] = value_of<std::string>(one, "message", path);
+  return measured;
 }
 
 }  // namespace headrace::tools

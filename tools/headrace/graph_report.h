@@ -2,7 +2,9 @@
 // the same, so that one page draws both (docs/cli-json.md).
 #pragma once
 
-#include <optional>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "artifact/manifest.h"
 #include "partition/program_graph.h"
@@ -12,12 +14,17 @@ namespace headrace::tools {
 
 Report graph_report(const partition::ProgramGraph& graph, const std::vector<artifact::Placement>& placement);
 
-// `seconds` has the time of each step; empty: unknown.
+// The times of a program's steps as they were measured.
+struct MeasuredSteps {
+  std::vector<double> seconds = {};                   // one for each step; empty: unknown
+  std::map<std::string, std::string> fallbacks = {};  // why regions ran natively in these times
+};
+
 Report graph_report(const artifact::Program& program, const artifact::Manifest& manifest,
-                    const std::vector<double>& seconds);
+                    const MeasuredSteps& measured);
 
 // Reads the times of steps from the output of `headrace bench --steps --json`: those of its first number of threads.
 // UserError for a file of another form, and for times of other steps than the program's.
-std::vector<double> read_step_times(const std::string& path, const artifact::Program& program);
+MeasuredSteps read_step_times(const std::string& path, const artifact::Program& program);
 
 }  // namespace headrace::tools

@@ -146,7 +146,7 @@ Array<Value> steps_of(const Program& program) {
   return steps;
 }
 
-Report report_of(const Program& program, const artifact::Manifest& manifest, const std::vector<double>& seconds) {
+Report report_of(const Program& program, const artifact::Manifest& manifest, const MeasuredSteps& measured) {
   const std::vector<std::string> missing =
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
   const std::set<std::string> imports = imports_of(program);
@@ -167,7 +167,7 @@ Report report_of(const Program& program, const artifact::Manifest& manifest, con
           {"placement", Value(placement_of(program))},
           {"notes", Value(notes_of(program))},
           {"steps", Value(steps_of(program))},
-          {"graph", Value(graph_report(program, manifest, seconds))}};
+          {"graph", Value(graph_report(program, manifest, measured))}};
 }
 
 Value side_file_of(const artifact::Manifest& manifest) {
@@ -254,8 +254,8 @@ Report report_of(const InspectState& state, const artifact::ArtifactFile& opened
   Array<Value> programs, modules;
   for (const Program& program : manifest.programs) {
     const bool is_timed = !state.times.empty() && &program == timed;
-    const std::vector<double> seconds = is_timed ? read_step_times(state.times, program) : std::vector<double>();
-    programs.push_back(Value(report_of(program, manifest, seconds)));
+    const MeasuredSteps measured = is_timed ? read_step_times(state.times, program) : MeasuredSteps();
+    programs.push_back(Value(report_of(program, manifest, measured)));
   }
   for (const auto& module : manifest.modules) modules.push_back(Value(module.loader));
   return {{"file", Value(state.path)},

@@ -34,7 +34,8 @@ Object.assign(headrace.GraphPage.prototype, {
     const row = this.rows[node.placement] ?? null;
     const title = node.op === null ? `${node.kind} ${node.name}` : node.op;
     const facts = [['name', node.name], ['backend', node.backend], ['region', this.regionOf(node)],
-      ['calls', node.callee ?? null], ['time', node.seconds == null ? null : headrace.seconds(node.seconds)]];
+      ['calls', node.callee ?? null], ['time', node.seconds == null ? null : headrace.seconds(node.seconds)],
+      ['timed as native code', node.fallback ?? null]];
     const fold = this.leaf.get(i).parent;
     this.describe(title, this.table(['', ''], facts.filter(([, value]) => value !== null && value !== '')),
       row === null ? [] : this.why(row, node),
