@@ -236,7 +236,7 @@ partition::CostTable profile(const Model& model, const CompileOptions& compile, 
   check_measured_here(target);
   CompileOptions timed = compile;
   timed.threads = threads_of(compile);
-  const partition::Backends backends = chosen_backends(compile);
+  const partition::Backends backends = possible_backends(compile);
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(compile, [](const auto&) {}));
   const std::vector<IRModule> splits = partition::splits_of(canonical, backends);
   auto calls = calls_of(splits);
@@ -263,7 +263,7 @@ KeptCosts profile_into_cache(const Model& model, const CompileOptions& compile, 
   const std::string cpu = choose_target(codegen::NativeCompiler::load(), compile.target).cpu;
   const int64_t threads = threads_of(compile);
   partition::CostTable kept = kept_costs(cpu, threads);
-  partition::drop_other_versions(kept, chosen_backends(compile));
+  partition::drop_other_versions(kept, possible_backends(compile));
   if (!again) options.known = &kept;
   const partition::CostTable table = profile(model, compile, options);
   const size_t num_kept = keep_costs(table);

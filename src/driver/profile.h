@@ -17,7 +17,8 @@ struct ProfileOptions {
   const partition::CostTable* known = nullptr;
 };
 
-// Compiles the whole model natively, for each backend alone and for the list of backends in its order, and each call
+// The backends are those that the options name, else those of their plan. Compiles the whole model natively, for each
+// backend alone and for the list of backends in its order, and each call
 // that placement by cost with these options would ask about as a program of its own, natively and by each backend that
 // takes it. Then tries the plan that costs least by all these times, in turns with the fastest of the whole plans, if
 // it is none of them. Runs the programs of each of these groups in turns, on inputs of zeros and on outputs that are

@@ -107,7 +107,7 @@ class TimesTest(JsonPageTest):
         placed = ("explain", "two.relay", "--backends", "ccompiler", "--placement", "cost", "--costs", "cache")
         self.assertIn(f"costs are measured ({path})", self.call(*placed, check=True, **cache).stdout)
         self.fails(USER, "no costs are kept for", *placed, HEADRACE_CACHE="empty")
-        self.fails(USAGE, "--again: without --backends no costs are measured", "profile", "two.relay", "--again")
+        self.fails(USAGE, "--again: without --backends or --plan no costs", "profile", "two.relay", "--again")
         self.fails(USAGE, "give --output or --again, not both", *words, "--again", "-o", "c.json")
 
     def test_steps_add_up_to_the_run(self) -> None:

@@ -195,6 +195,17 @@ class PlanTest(CliTest):
         self.assertIn(line, self.call("explain", "marked.relay", "--backends", "ccompiler", check=True).stdout)
         self.assertNotIn(line, self.call("explain", "parts.relay", "--backends", "ccompiler", check=True).stdout)
 
+    def test_a_profile_of_a_plan_measures_its_backends(self) -> None:
+        self.call("explain", "parts.relay", "--backends", "ccompiler", "--save-plan", "profiled.json", check=True)
+        profile = ("profile", "parts.relay", "--plan", "profiled.json", "--rounds", "1")
+        self.call(*profile, "-o", "measured.json", check=True)
+        table = json.loads(self.text("measured.json"))
+        self.assertEqual({row["backend"] for row in table["costs"]}, {"native", "ccompiler"})
+        self.assertLessEqual({"native", "ccompiler"}, {row["plan"] for row in table["plans"]})
+        report = json.loads(self.call(*profile, "--json", check=True, HEADRACE_CACHE=str(self.folder / "kept")).stdout)
+        self.assertEqual(report["costs"]["measured"], len(table["costs"]))
+        self.assertIn("ccompiler", report["steps"][0]["callee"])
+
     def test_a_plan_that_was_tried(self) -> None:
         """A profile times the plan of least cost, here of relu alone by ccompiler, and it costs what it took."""
         (self.folder / "paths.relay").write_text(PATHS)

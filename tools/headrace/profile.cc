@@ -107,8 +107,9 @@ int profile(const ProfileState& state, const Common& common) {
   }
   if (state.model.path.empty()) throw UsageError(fmt::format("model is required: {}", kModelHelp));
   if (!state.output.empty()) return measure_costs(state, common);
-  if (!state.model.backends.empty()) return profile_backends(state, common);
-  if (state.again) throw UsageError("--again: without --backends no costs are measured; give them, or leave it out");
+  if (!state.model.backends.empty() || !state.model.plan.empty()) return profile_backends(state, common);
+  if (state.again)
+    throw UsageError("--again: without --backends or --plan no costs are measured; give one, or leave it out");
   return profile_steps(state.model, state.steps, common);
 }
 
@@ -119,8 +120,8 @@ constexpr const char* kFooter =
     "the time to read the step's bytes once from the smallest cache that holds them. Operations are estimated from "
     "the\n"
     "sizes of tensors.\n"
-    "With --backends each op is also compiled as a program of its own, natively and for each backend that takes it, "
-    "and\n"
+    "With --backends, or the backends of a --plan, each op is also compiled as a program of its own, natively and for\n"
+    "each backend that takes it, and\n"
     "measured for placement by cost (--placement cost --costs cache). The whole model is timed, too: natively, on "
     "each\n"
     "backend alone, and by the order of the list; placement scales the costs of ops to these times. Then the plan of\n"
