@@ -400,9 +400,7 @@ int32_t GraphExecutor::run_native(Call& call) noexcept {
   return status.code;
 }
 
-bool GraphExecutor::is_interrupted() const noexcept {
-  return error_ && is_interrupt_kind(error_->kind);
-}
+bool GraphExecutor::is_interrupted() const noexcept { return error_ && is_interrupt_kind(error_->kind); }
 
 // Makes the message about a region that its backend failed to compute name both, unless it does.
 void GraphExecutor::name_backend(const Call& call) noexcept {

@@ -6,6 +6,7 @@
 #include "driver/compile.h"
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/tests/import_testing.h"
+#include "kit/options.h"
 #include "load/run.h"
 
 namespace headrace::onnx {
@@ -193,7 +194,8 @@ TEST_F(ConvertHalf, SumsAreAccumulatedInFloat32) {
   for (const auto& cases : {norm_cases(), pool_cases(), reduction_cases(), product_cases()}) {
     for (const Case& c : cases) {
       check(c, DataType::float_(16));
-      check(c, DataType::bfloat16());
+      // Both dtypes take the same code of the importer, which is what sanitizers look at.
+      if (kit::options().size != kit::TestSize::kFew) check(c, DataType::bfloat16());
     }
   }
 }

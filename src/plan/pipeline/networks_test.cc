@@ -1,6 +1,7 @@
 // Splits of graphs shaped like published networks: exact, or close to their bound.
 #include <gtest/gtest.h>
 
+#include "kit/options.h"
 #include "kit/split_networks.h"
 #include "plan/pipeline/split.h"
 
@@ -8,6 +9,9 @@ namespace headrace::plan {
 namespace {
 
 constexpr int64_t kFastLink = 150'000'000'000;
+
+// Returns whether a sanitizer runs the tests, which then split smaller networks, by the same steps.
+bool is_small() { return kit::options().size == kit::TestSize::kFew; }
 
 std::vector<kit::SplitMachine> machines() {
   std::vector<kit::SplitMachine> made;
@@ -57,7 +61,7 @@ TEST(SplitNetworks, TrainingOverSlowLinksComesWithinOnePercent) {
 
 // Where transfers overlap, a stage with all units has none, so that the bound must look at the stages of single units.
 TEST(SplitNetworks, TrainingWithOverlappedTransfersComesWithinOnePercent) {
-  const SplitProblem problem = kit::resnet50_training({.gpus = 4, .overlaps = true});
+  const SplitProblem problem = kit::resnet50_training({.gpus = is_small() ? 2 : 4, .overlaps = true});
   const SplitPlan plan = split_pipeline(problem);
   EXPECT_EQ(plan.method, SplitMethod::orders);
   EXPECT_LE(plan.gap(), 0.01) << format_plan(problem, plan);
@@ -65,7 +69,7 @@ TEST(SplitNetworks, TrainingWithOverlappedTransfersComesWithinOnePercent) {
 
 // The stages that read the context of the attention, the longest tensor, are not known before they are asked about.
 TEST(SplitNetworks, RecurrentCellsOverSlowLinksComeWithinOnePercent) {
-  const SplitProblem problem = kit::gnmt({.gpus = 4}, 50);
+  const SplitProblem problem = kit::gnmt({.gpus = 4}, is_small() ? 20 : 50);
   const SplitPlan plan = split_pipeline(problem);
   EXPECT_EQ(plan.method, SplitMethod::orders);
   EXPECT_LE(plan.gap(), 0.01) << format_plan(problem, plan);

@@ -9,6 +9,7 @@
 
 #include "kit/errors.h"
 #include "kit/golden.h"
+#include "kit/options.h"
 #include "kit/property.h"
 #include "kit/split_networks.h"
 
@@ -189,10 +190,11 @@ TEST(Simulate, EqualsTheRecurrence) {
 
 // The planner and the simulator agree: a plan runs at its period.
 TEST(Simulate, PlansRunAtTheirPeriod) {
+  const bool is_small = kit::options().size == kit::TestSize::kFew;
   for (const bool overlaps : {false, true}) {
     for (const auto& problem : {kit::inception({.gpus = 3, .overlaps = overlaps}, true),
                                 kit::bert24({.gpus = 5, .overlaps = overlaps}, false),
-                                kit::resnet50_training({.gpus = 4, .overlaps = overlaps})}) {
+                                kit::resnet50_training({.gpus = is_small ? 2 : 4, .overlaps = overlaps})}) {
       const SplitPlan plan = split_pipeline(problem, {.restarts = 0});
       EXPECT_EQ(simulate(model_of_plan(problem, plan)).measured_ns, 1000 * plan.period_ns);
     }
