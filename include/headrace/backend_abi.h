@@ -178,9 +178,11 @@ typedef struct hr_compile_request {
   const char* cpu;               /* "znver4" */
   hr_options options;
   hr_compile_sink* sink;
-  /* Gives the host a blob, which is copied, that holds the code of some of the graphs. */
+  /* Gives the host a blob, which is copied, that holds the code of some of the graphs, each of which is emitted once.
+   * Returns -1 where the host does not take it; a note of the compile then says why. */
   int32_t (*emit)(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs, uint64_t num_graphs);
-  /* Says that a graph is not compiled, and why; the host then compiles it by itself. */
+  /* Says that a graph is not compiled, and why, in at most 1,023 bytes; the host then compiles it by itself, also where
+   * the graph was emitted before. Returns -1 for a graph that is not there. */
   int32_t (*refuse)(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message);
 
   /* Since minor version 1, for backends that fill in `load_with_constants`: emits a blob that leaves its constants to

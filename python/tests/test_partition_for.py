@@ -82,6 +82,33 @@ def test_backends_in_python_are_found():
     assert compilers_of(relay.op.contrib.partition_for_numpy(sums())) == ["numpy"]
 
 
+BUILD_SUMS = """
+import sys
+import numpy as np
+import headrace as hr
+
+program = hr.relay.parse(open(sys.argv[1]).read())
+x = np.ones((2, 3), "float32")
+if sys.argv[2] == "build":
+    run = hr.graph_executor.GraphModule(hr.relay.build(program, "llvm")["default"](hr.cpu()))
+    run.run(x=x)
+    got = run.get_output(0).numpy()
+else:
+    got = hr.compile(program, fallback="none")(x)
+np.testing.assert_allclose(np.asarray(got), np.exp(x + x), rtol=1e-6)
+"""
+
+
+@pytest.mark.parametrize("way", ["build", "compile"])
+def test_a_saved_program_finds_its_backend_in_python(way, tmp_path):
+    text = tmp_path / "sums.relay"
+    text.write_text(relay.op.contrib.partition_for_numpy(sums()).astext())
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD_SUMS, text, way], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_cannot_be_partitioned():
     with pytest.raises(hr.UserError, match="expected an IRModule or a function, got int"):
         relay.op.contrib.partition_for_null(3)

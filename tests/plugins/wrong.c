@@ -1,6 +1,7 @@
 /* Backends that are wrong, one for each value of WRONG, for tests of what Headrace says to them. */
 #include <headrace/backend_abi.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -16,6 +17,21 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
   const uint64_t graph = WRONG == 10 ? request->num_graphs : 0;
   (void)self;
   if (WRONG == 9) return 0;
+  if (WRONG == 34) { /* a size below 0; it does not look at the answer */
+    request->emit(request->sink, "x", (uint64_t)-1, &graph, 1);
+    return 0;
+  }
+  if (WRONG == 35) { /* the second blob of the graph is not taken */
+    const int is_taken = request->emit(request->sink, "x", 1, &graph, 1) == 0;
+    const int is_taken_again = request->emit(request->sink, "yy", 2, &graph, 1) == 0;
+    return !(is_taken && !is_taken_again);
+  }
+  if (WRONG == 36) {
+    static char text[1 << 20];
+    memset(text, 'x', sizeof text - 1);
+    request->emit(request->sink, "x", 1, &graph, 1);
+    return request->refuse(request->sink, graph, HR_REASON_OP_UNSUPPORTED, text);
+  }
   if (WRONG == 12) {
     char text[200];
     snprintf(text, sizeof text, "the chip is asleep beside %s of %s; wake it", request->cpu, request->triple);
@@ -90,18 +106,19 @@ static int32_t entry_types(void* self, void* region, hr_entry_types* types, cons
 #define headrace_backend_entry other_entry
 #endif
 HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend* backend, const hr_message* message) {
-  static char long_name[100];
+  static char long_name[100], long_version[258];
   (void)host;
   HR_FILL_ABI(hr_backend, backend);
   if (WRONG == 2) backend->abi.major = 99;
   if (WRONG == 33) backend->abi.size = 20;
   memset(long_name, 'x', sizeof long_name - 1);
+  memset(long_version, '1', sizeof long_version - 1);
   backend->name = WRONG == 3    ? NULL
                   : WRONG == 15 ? long_name
                   : WRONG == 16 ? "two words"
                   : WRONG == 17 ? "native"
                                 : "wrong" TEXT(WRONG);
-  backend->version = WRONG == 18 ? "" : "1";
+  backend->version = WRONG == 18 ? "" : WRONG == 37 ? long_version : "1";
   if (WRONG == 6) backend->patterns = "{ wrong6.sum: add(_ }";
   if (WRONG == 7) backend->patterns = "{ other.sum: add(_, _) }";
   if (WRONG == 27) backend->patterns = "{ wrong27.sum: add(_, _), wrong27.relu: tanh(nn.relu(_, _)) }";

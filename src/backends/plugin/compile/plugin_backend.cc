@@ -1,5 +1,8 @@
 #include "backends/plugin/compile/plugin_backend.h"
 
+#include <cstdint>
+#include <cstring>
+
 #include "backends/plugin/compile/attr_view.h"
 #include "backends/plugin/compile/graph_view.h"
 #include "backends/plugin/run/message_room.h"
@@ -20,7 +23,9 @@ struct hr_compile_sink {
   bool takes_constants = false;                                          // its plugin has the function that loads them
   std::map<std::string, headrace::NDArray, std::less<>> constants = {};  // from all graphs, by content, once asked for
   std::vector<Blob> blobs = {};
+  std::vector<bool> is_emitted = {};  // by graph
   std::map<uint64_t, headrace::Refusal> refused = {};
+  std::string rejected = {};  // why the host did not take a call of the library; the last one counts
 };
 
 namespace headrace::backends::plugin {
@@ -31,25 +36,68 @@ using partition::CompositePattern;
 using partition::RegionCode;
 using partition::Verdict;
 
+// Answers a call of a library: 0, or -1 where `body` returns why the host does not take it. No exception passes through
+// the frames of the library.
+template <typename Body>
+int32_t answer(hr_compile_sink* sink, Body&& body) noexcept {
+  if (sink == nullptr) return -1;
+  try {
+    std::string fault = body();
+    if (fault.empty()) return 0;
+    sink->rejected = std::move(fault);
+  } catch (const std::exception& error) {
+    try {
+      sink->rejected = error.what();
+    } catch (const std::exception&) {
+      sink->rejected.clear();  // no memory is left for it
+    }
+  }
+  return -1;
+}
+
+// Returns why the graphs cannot be those of a blob; empty where they can.
+std::string fault_of_graphs(const hr_compile_sink& sink, std::span<const uint64_t> graphs) {
+  if (graphs.empty()) return "a blob was emitted for no graph";
+  std::vector<bool> is_taken = sink.is_emitted;
+  for (const uint64_t graph : graphs) {
+    if (graph >= sink.graphs.size())
+      return fmt::format("a blob was emitted for graph {}, and the request has {}", graph, sink.graphs.size());
+    if (is_taken[static_cast<size_t>(graph)]) return fmt::format("graph {} was emitted twice", graph);
+    is_taken[static_cast<size_t>(graph)] = true;
+  }
+  return "";
+}
+
+std::string fault_of_blob(const hr_compile_sink& sink, const void* blob, uint64_t size, const char* const* constants,
+                          uint64_t num_constants) {
+  if (blob == nullptr && size != 0) return fmt::format("a blob of {} bytes was emitted, and its address is NULL", size);
+  if (size > static_cast<uint64_t>(PTRDIFF_MAX)) return fmt::format("a blob of {} bytes was emitted", size);
+  if (num_constants == 0) return "";
+  if (!sink.takes_constants) return "a blob with constants was emitted by a library without load_with_constants";
+  return constants == nullptr ? fmt::format("a blob with {} constants was emitted without their names", num_constants)
+                              : "";
+}
+
 int32_t emit_blob_with_constants(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs,
                                  uint64_t num_graphs, const char* const* constants, uint64_t num_constants) {
   if (sink != nullptr && sink->graphs.empty()) return 0;  // only the options are checked
-  if (sink == nullptr || (blob == nullptr && size != 0) || graphs == nullptr || num_graphs == 0) return -1;
-  if (num_constants != 0 && (constants == nullptr || !sink->takes_constants)) return -1;
-  const std::span<const uint64_t> indices(graphs, static_cast<size_t>(num_graphs));
-  const auto is_none = [&](uint64_t index) { return index >= sink->graphs.size(); };
-  if (std::any_of(indices.begin(), indices.end(), is_none)) return -1;
-  runtime::SavedModule saved{.bytes = std::string(static_cast<const char*>(blob), static_cast<size_t>(size))};
-  if (num_constants != 0 && sink->constants.empty()) {
-    for (const hr_graph* graph : sink->graphs) collect_constants(graph, sink->constants);
-  }
-  for (uint64_t i = 0; i < num_constants; ++i) {
-    const auto found = constants[i] == nullptr ? sink->constants.end() : sink->constants.find(constants[i]);
-    if (found == sink->constants.end()) return -1;
-    saved.constants.push_back(found->second);
-  }
-  sink->blobs.push_back({.saved = std::move(saved), .graphs = {indices.begin(), indices.end()}});
-  return 0;
+  return answer(sink, [&]() -> std::string {
+    const std::span<const uint64_t> indices(graphs, graphs == nullptr ? 0 : static_cast<size_t>(num_graphs));
+    if (std::string fault = fault_of_graphs(*sink, indices); !fault.empty()) return fault;
+    if (std::string fault = fault_of_blob(*sink, blob, size, constants, num_constants); !fault.empty()) return fault;
+    runtime::SavedModule saved{.bytes = std::string(static_cast<const char*>(blob), static_cast<size_t>(size))};
+    if (num_constants != 0 && sink->constants.empty()) {
+      for (const hr_graph* graph : sink->graphs) collect_constants(graph, sink->constants);
+    }
+    for (uint64_t i = 0; i < num_constants; ++i) {
+      const auto found = constants[i] == nullptr ? sink->constants.end() : sink->constants.find(constants[i]);
+      if (found == sink->constants.end()) return fmt::format("constant {} of an emitted blob is in no graph", i);
+      saved.constants.push_back(found->second);
+    }
+    sink->blobs.push_back({.saved = std::move(saved), .graphs = {indices.begin(), indices.end()}});
+    for (const uint64_t graph : indices) sink->is_emitted[static_cast<size_t>(graph)] = true;
+    return "";
+  });
 }
 
 int32_t emit_blob(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs, uint64_t num_graphs) {
@@ -63,10 +111,14 @@ hr_reason known_reason(int32_t reason) {
 }
 
 int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message) {
-  if (sink == nullptr || graph >= sink->graphs.size()) return -1;
-  const bool is_silent = message == nullptr || *message == 0;
-  sink->refused[graph] = {known_reason(reason), is_silent ? "it does not say why" : as_utf8(message)};
-  return 0;
+  return answer(sink, [&]() -> std::string {
+    if (graph >= sink->graphs.size())
+      return fmt::format("graph {} was refused, and the request has {}", graph, sink->graphs.size());
+    const std::string_view text(message == nullptr ? "" : message,
+                                message == nullptr ? 0 : strnlen(message, MessageRoom::kBytes - 1));
+    sink->refused[graph] = {known_reason(reason), text.empty() ? "it does not say why" : as_utf8(text)};
+    return "";
+  });
 }
 
 template <typename T>
@@ -242,7 +294,9 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
   // Libraries of earlier versions were not told of requests without graphs.
   if (views.empty() && (!request.regions.empty() || table().abi.minor < 3)) return codes;
   const AttrList options(request.options);
-  hr_compile_sink sink{.graphs = views, .takes_constants = table().load_with_constants != nullptr};
+  hr_compile_sink sink{.graphs = views,
+                       .takes_constants = table().load_with_constants != nullptr,
+                       .is_emitted = std::vector<bool>(views.size(), false)};
   const hr_compile_request asked{.abi = abi_of<hr_compile_request>(),
                                  .num_graphs = views.size(),
                                  .graphs = views.data(),
@@ -255,16 +309,18 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
                                  .emit_with_constants = &emit_blob_with_constants};
   MessageRoom room;
   if (table().compile(table().self, &asked, room.view()) != 0)
-    throw_user_error("the backend '{}' cannot compile: {}", plugin_->name, room.text());
+    throw_user_error("the backend '{}' cannot compile: {}{}", plugin_->name, room.text(),
+                     sink.rejected.empty() ? "" : fmt::format(" ({})", sink.rejected));
   const std::vector<Expected<RegionCode>> made = codes_of(sink);
   for (size_t i = 0; i < places.size(); ++i) codes[places[i]] = made[i];
   return codes;
 }
 
-// The last word on a graph counts; one without any is the plugin's mistake.
+// A refusal counts also where the graph was emitted. A graph without an answer is the plugin's mistake.
 std::vector<Expected<RegionCode>> PluginBackend::codes_of(const hr_compile_sink& sink) const {
-  std::vector<Expected<RegionCode>> codes(
-      sink.graphs.size(), Refusal{HR_REASON_OP_UNSUPPORTED, "the backend neither compiled the region nor refused it"});
+  std::string silent = "the backend neither compiled the region nor refused it";
+  if (!sink.rejected.empty()) silent += fmt::format(" ({})", sink.rejected);
+  std::vector<Expected<RegionCode>> codes(sink.graphs.size(), Refusal{HR_REASON_OP_UNSUPPORTED, silent});
   for (const hr_compile_sink::Blob& blob : sink.blobs) {
     std::vector<std::string> names;
     for (const uint64_t graph : blob.graphs)

@@ -26,9 +26,12 @@
 namespace headrace::backends::plugin {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 std::string path_of(const std::string& plugin) { return fmt::format("{}/{}.so", HEADRACE_TEST_PLUGINS, plugin); }
@@ -393,6 +396,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong17", "': 'native' is a word of the compiler's own; give the backend another name"},
       {"wrong18", "has no version"},
       {"wrong19", "has a function compile and no supports"},
+      {"wrong37", "has a version of more than 256 bytes"},
       {"wrong33", "says that its table has 20 bytes, and the oldest has"},
       {"other_chip", "are both named 'chip'; load one of them"},
       {"named_null", "there is a backend 'null' already, which this program has; give that of the library '"},
@@ -443,12 +447,32 @@ TEST(Plugin, ACompileThatFails) {
   EXPECT_THAT(silent.programs[0].placement[0].message,
               HasSubstr("wrong9 refused its region: the backend neither compiled the region nor refused it"));
   // A graph that is not there; constants without a function that loads them; a constant that no graph has.
-  for (const char* plugin : {"wrong10", "wrong21", "wrong22"})
-    EXPECT_THAT(kit::user_error_of([&] { regions_of(plugin); }), HasSubstr("the host refused the blob")) << plugin;
+  for (const auto& [plugin, why] : std::vector<std::pair<std::string, std::string>>{
+           {"wrong10", "graph 1, and the request has 1"},
+           {"wrong21", "a blob with constants was emitted by a library without load_with_constants"},
+           {"wrong22", "constant 0 of an emitted blob is in no graph"}})
+    EXPECT_THAT(kit::user_error_of([&] { regions_of(plugin); }),
+                AllOf(HasSubstr("the host refused the blob"), HasSubstr(why)))
+        << plugin;
   // The target is named whole, whatever the user wrote of it.
   const codegen::NativeTarget host = codegen::NativeCompiler::load().host_target();
   EXPECT_THAT(kit::user_error_of([&] { regions_of("wrong12"); }),
               HasSubstr(fmt::format("the chip is asleep beside {} of {}; wake it", host.cpu, host.triple)));
+}
+
+TEST(Plugin, AnswersThatTheHostDoesNotTake) {
+  const driver::Model model = driver::make_model(typed("def @main(%x: Tensor[(1, 2), float32]) { tanh(%x) }\n"));
+  const auto made_by = [&](const std::string& plugin) {
+    load(plugin);
+    return driver::compile_to_memory(model, {.backends = {plugin}}).report.manifest;
+  };
+  EXPECT_THAT(made_by("wrong34").programs[0].placement[0].message,
+              HasSubstr("nor refused it (a blob of 18446744073709551615 bytes was emitted)"));
+  EXPECT_EQ(made_by("wrong35").regions.size(), 1u);  // by the first blob
+  const artifact::Manifest refused = made_by("wrong36");
+  EXPECT_THAT(refused.regions, IsEmpty());
+  EXPECT_THAT(refused.programs[0].placement[0].message,
+              AllOf(EndsWith("refused its region: " + std::string(1023, 'x')), Not(HasSubstr(std::string(1024, 'x')))));
 }
 
 // Regions that fail where they run.

@@ -12,6 +12,8 @@ namespace headrace::backends::plugin {
 
 class MessageRoom {
  public:
+  static constexpr size_t kBytes = 1024;  // with the one that ends it
+
   const hr_message* view() const { return &view_; }
   // Returns the sentence, or what stands for it where the plugin wrote none.
   std::string text() {
@@ -24,7 +26,7 @@ class MessageRoom {
   MessageRoom& operator=(const MessageRoom&) = delete;
 
  private:
-  std::array<char, 1024> text_{};
+  std::array<char, kBytes> text_{};
   hr_message view_{.data = text_.data(), .size = text_.size()};
 };
 

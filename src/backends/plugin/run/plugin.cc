@@ -21,6 +21,8 @@ namespace headrace::backends::plugin {
 
 namespace {
 
+constexpr size_t kMaxVersion = 256;  // bytes
+
 // The minor version of the interface since which a library can say that it loads blobs of its other versions.
 constexpr uint16_t kAsksSinceMinor = 4;
 
@@ -56,6 +58,8 @@ void check_table(const std::string& path, const hr_backend& table) {
   if (table.name == nullptr) fail("has no name");
   runtime::check_backend_name(table.name, path);
   if (table.version == nullptr || *table.version == 0) fail("has no version");
+  if (strnlen(table.version, kMaxVersion + 1) > kMaxVersion)
+    fail(fmt::format("has a version of more than {} bytes", kMaxVersion));
   if (!is_utf8(table.version)) fail("has a version that is not text in UTF-8");
   if (table.supports == nullptr && table.compile != nullptr) fail("has a function compile and no supports");
   const std::array<std::pair<const char*, bool>, 3> must{
