@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-IS_FULL = os.environ.get("HEADRACE_TEST_SIZE", "ci") == "full"
 ROOT = Path(__file__).parents[2]
 STORE_BYTES = 100 << 20
 OWN = "front"  # resources front0, front1 and front2 of the first node: neighbours with these are actors of their own

@@ -5,7 +5,6 @@ It runs 10 seconds for the three policies together; 60 seconds for each where HE
 
 from __future__ import annotations
 
-import os
 import time
 
 import numpy as np
@@ -14,8 +13,8 @@ import pytest
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 pipeline = pytest.importorskip("headrace.pipeline", reason="built without pipelines")
 from pipeline_kit import resident_bytes  # noqa: E402
+from size_kit import IS_FULL  # noqa: E402
 
-IS_FULL = os.environ.get("HEADRACE_TEST_SIZE", "ci") == "full"
 SECONDS = 60.0 if IS_FULL else 10 / 3
 CALL = 0.002  # seconds of the slowest stage; requests come in a tenth of that
 PLACES = 8

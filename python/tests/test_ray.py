@@ -17,6 +17,7 @@ hr = pytest.importorskip("headrace", reason="the package is not built (nanobind 
 import ray_kit  # noqa: E402
 from headrace import ray as hray  # noqa: E402
 from headrace.ray import _artifacts, _columns, _predictor  # noqa: E402
+from size_kit import IS_FULL  # noqa: E402
 
 BATCH = 16
 
@@ -257,7 +258,7 @@ def test_bytes_with_another_hash_are_refused(cluster):
 @pytest.mark.parametrize("batch_format", ["numpy", "pyarrow"])
 def test_map_batches_gives_the_results_of_one_process(cluster, artifact, images, expected, batch_format):
     data = pytest.importorskip("ray.data", reason="Ray Data is not installed (pip install '.[ray]')")
-    rows = 2000 if ray_kit.IS_FULL else 300
+    rows = 2000 if IS_FULL else 300
     context = data.DataContext.get_current()
     context.execution_options.preserve_order = True
     context.enable_progress_bars = False

@@ -30,6 +30,7 @@ from headrace.ray._calls import CallWiring  # noqa: E402
 from headrace.ray._places import Place  # noqa: E402
 from headrace.ray._recovery import Limits  # noqa: E402
 from headrace.ray._tickets import Request  # noqa: E402
+from size_kit import IS_FULL  # noqa: E402
 
 SEED = random.randrange(1 << 30)
 LIMIT = 60  # seconds: no wait of these tests is longer
@@ -141,7 +142,7 @@ def test_auto_compiles_where_all_actors_are_on_this_node(cluster):
 @pytest.mark.parametrize("wiring", ["calls", "compiled"])
 def test_actors_that_are_killed_lose_and_double_nothing(cluster, artifact, images, answers, wiring):
     """E12: a stage actor is killed 20 times during 10^4 requests (full size)."""
-    kills, requests = (20, 10_000) if ray_kit.IS_FULL else (4, 1_200)
+    kills, requests = (20, 10_000) if IS_FULL else (4, 1_200)
     nodes = BACK if wiring == "calls" else one_node(BACK, wiring)
     choose = random.Random(SEED)
     counts: Counter[int] = Counter()
@@ -183,7 +184,7 @@ def test_deaths_at_bad_moments(cluster, images, answers, artifact, wiring):
 
 
 def test_a_node_that_dies_and_another_that_takes_its_place(cluster):
-    if not ray_kit.IS_FULL:
+    if not IS_FULL:
         pytest.skip("Ray takes half a minute to notice the death of a node; full size only")
     nodes = cluster.test_cluster
     third = nodes.add_node(num_cpus=2, object_store_memory=ray_kit.STORE_BYTES, labels={"pool": "third"})
@@ -471,7 +472,7 @@ print(type(error).__name__, ray.is_initialized(), pipe.state, error)
 
 def test_requests_end_when_ray_is_shut_down(wiring):
     pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
-    if wiring == "compiled" and not ray_kit.IS_FULL:
+    if wiring == "compiled" and not IS_FULL:
         pytest.skip("Ray takes half a minute to end a compiled graph that it is disconnected from; full size only")
     path = os.pathsep.join([str(ray_kit.ROOT / "python/tests"), os.environ.get("PYTHONPATH", "")])
     environment = dict(os.environ, PYTHONPATH=path, RAY_USAGE_STATS_ENABLED="0")
