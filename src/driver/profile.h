@@ -18,14 +18,14 @@ struct ProfileOptions {
 };
 
 // The backends are those that the options name, else those of their plan. Compiles the whole model natively, for each
-// backend alone and for the list of backends in its order, and each call
-// that placement by cost with these options would ask about as a program of its own, natively and by each backend that
-// takes it. Then tries the plan that costs least by all these times, in turns with the fastest of the whole plans, if
-// it is none of them. Runs the programs of each of these groups in turns, on inputs of zeros and on outputs that are
-// bound once, with as many threads as threads_of() says (driver/placing.h). Equal calls and equal plans are measured
-// once. What is known is not measured, and is not in the table. Calls of unknown sizes, and regions that their backend
-// refuses, are left out; so are whole plans of a program that marks regions itself or has no text form. The times hold
-// what it takes to call a program, about the same everywhere. Throws as compile_to_memory and load::run.
+// backend alone and for the list of backends in its order, and each call that placement by cost with these options
+// would ask about as a program of its own, natively and by each backend that takes it. Then tries the plan that costs
+// least by all these times, in turns with the fastest of the whole plans, if it is none of them. Runs the programs of
+// each of these groups in turns, on inputs of zeros and on outputs that are bound once, with as many threads as
+// threads_of() says (driver/placing.h). Equal calls and equal plans are measured once. What is known is not measured,
+// and is not in the table. Calls of unknown sizes, and regions that their backend refuses, are left out; so are whole
+// plans of a program that marks regions itself or has no text form. The times hold what it takes to call a program,
+// about the same everywhere. Throws as compile_to_memory and load::run.
 partition::CostTable profile(const Model& model, const CompileOptions& compile, const ProfileOptions& options = {});
 
 struct KeptCosts {
