@@ -189,13 +189,10 @@ def compile(
     """
     if _native.is_runtime_alone:
         raise _native.missing("headrace.compile")
-    from headrace import backend  # needs the compiler, and `load` does without it
-    from headrace.target import chosen_targets
+    from headrace.target import chosen_targets  # needs the compiler, and `load` does without it
 
     chosen, beside = chosen_targets(target, cpu, features)
     is_module = isinstance(model, _node.class_of("ir.IRModule"))
-    if is_module:
-        backend.offer_compilers_of(model)
     if is_module and (shapes or dims or bound or weights is not None):
         raise _core.UserError(
             "shapes, dims, bound and weights are for models in files; a module has its shapes and constants in itself "

@@ -273,7 +273,7 @@ std::vector<CaseReport> check_backend(const std::string& wanted, const std::vect
   GilReleased released;
   driver::register_all();
   const std::string backend(driver::require_backend(wanted)->name());  // `wanted` may be an alias
-  const std::vector<conformance::Case> cases = conformance::cases_for(backend, patterns);
+  const std::vector<conformance::Case> cases = conformance::cases_for(backend, patterns, timeout);
   return conformance::run_isolated(
       {.cases = cases,
        .start = [&](size_t first, int report, int output) { return fork_child(backend, cases, first, report, output); },

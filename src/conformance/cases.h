@@ -70,7 +70,10 @@ std::vector<std::pair<const relay::CallNode*, partition::Verdict>> verdicts_on(c
 bool is_taken(const partition::Backend& backend, const IRModule& module);
 
 // Returns the cases for a backend whose names match the patterns: those above, with the ops that it takes in the
-// structures. UserError for a backend that there is not, and where no name matches, with names that are similar.
-std::vector<Case> cases_for(const std::string& backend, const std::vector<std::string>& patterns = {});
+// structures. Where a question crashes or hangs, the answer counts as no, and the check of a case reports it; `timeout`
+// is that of a case, in seconds. UserError for a backend that there is not, and where no name matches, with names that
+// are similar.
+std::vector<Case> cases_for(const std::string& backend, const std::vector<std::string>& patterns = {},
+                            double timeout = 30);
 
 }  // namespace headrace::conformance

@@ -6,12 +6,14 @@
 #include <map>
 #include <random>
 
+#include "conformance/ask_in_child.h"
 #include "conformance/cases.h"
 #include "conformance/values.h"
 #include "driver/all_backends.h"
 #include "driver/explain.h"
 #include "driver/register_all.h"
 #include "ir/near_names.h"
+#include "object/foreign_error.h"
 #include "partition/rules.h"
 #include "relay/bind.h"
 #include "relay/function_attrs.h"
@@ -22,16 +24,34 @@ namespace headrace::conformance {
 
 namespace {
 
+constexpr double kMostSeconds = 5;  // for a question
+
+// A question about what a backend takes, and a way to ask it.
+using Question = std::function<bool()>;
+using Ask = std::function<bool(const Question&)>;
+
+// Returns the answer of a question; no where it ends in an exception, which the check of a case reports.
+bool answers_yes(const Question& question) {
+  try {
+    return question();
+  } catch (const ForeignError& error) {
+    if (error.is_interrupt()) throw;
+    return false;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 // Returns those of the ops that the backend takes in float32 at (3, 4).
 std::vector<std::string> taken_of(const std::vector<std::string>& ops, const partition::Backend& backend,
-                                  int num_inputs) {
+                                  int num_inputs, const Ask& ask) {
   const char* params =
       num_inputs == 1 ? "%x: Tensor[(3, 4), float32]" : "%x: Tensor[(3, 4), float32], %y: Tensor[(3, 4), float32]";
   std::vector<std::string> taken;
   for (const std::string& op : ops) {
     const Case one{.name = op,
                    .text = fmt::format("def @main({}) {{ {}({}) }}\n", params, op, num_inputs == 1 ? "%x" : "%x, %y")};
-    if (is_taken(backend, module_of(one))) taken.push_back(op);
+    if (ask([&] { return is_taken(backend, module_of(one)); })) taken.push_back(op);
   }
   return taken;
 }
@@ -83,18 +103,12 @@ bool is_matched(const partition::CompositePattern& pattern, const Case& one) {
 }
 
 // Returns the cases of the backend's patterns. Several patterns may have one name: forms of one thing.
-std::vector<Case> cases_of_patterns(const partition::Backend& backend) {
+std::vector<Case> cases_of_patterns(const partition::Backend& backend, const Ask& ask) {
   std::vector<Case> cases;
   std::map<std::string, int> forms;
   for (const partition::CompositePattern& pattern : backend.patterns()) {
     const int form = ++forms[pattern.name];
-    const auto is_taken = [&](const Case& one) {
-      try {
-        return is_matched(pattern, one);
-      } catch (const UserError&) {
-        return false;  // the check of the case reports it
-      }
-    };
+    const auto is_taken = [&](const Case& one) { return ask([&] { return is_matched(pattern, one); }); };
     for (Case& one : pattern_cases(form == 1 ? pattern.name : fmt::format("{}/form_{}", pattern.name, form),
                                    pattern.pattern, is_taken))
       cases.push_back(std::move(one));
@@ -134,16 +148,43 @@ std::vector<std::string> similar_subjects(const std::string& wanted, const parti
 
 }  // namespace
 
-std::vector<Case> cases_for(const std::string& name, const std::vector<std::string>& patterns) {
-  driver::register_all();
-  const auto backend = driver::require_backend(name);
+namespace {
+
+std::vector<Case> make_cases(const partition::Backend& backend, const std::vector<std::string>& patterns,
+                             const Ask& ask) {
   std::vector<Case> cases = op_cases(patterns);
   const auto add = [&](std::vector<Case> more) {
     std::copy_if(std::move_iterator(more.begin()), std::move_iterator(more.end()), std::back_inserter(cases),
                  [&](const Case& one) { return is_chosen(one.name, patterns); });
   };
-  add(structure_cases(taken_of(plain_ops(1), *backend, 1), taken_of(plain_ops(2), *backend, 2)));
-  add(cases_of_patterns(*backend));
+  add(structure_cases(taken_of(plain_ops(1), backend, 1, ask), taken_of(plain_ops(2), backend, 2, ask)));
+  add(cases_of_patterns(backend, ask));
+  return cases;
+}
+
+// A backend in Python raises exceptions; any other may crash or hang, also when it is asked what it takes.
+bool may_crash(const std::string& backend) {
+  const std::vector<std::string> in_python = driver::source_backends();
+  return std::find(in_python.begin(), in_python.end(), backend) == in_python.end();
+}
+
+}  // namespace
+
+std::vector<Case> cases_for(const std::string& name, const std::vector<std::string>& patterns, double timeout) {
+  driver::register_all();
+  const auto backend = driver::require_backend(name);
+  // A child of the checks makes the cases, too, before it begins with one.
+  const double seconds = std::min(timeout / 4, kMostSeconds);
+  bool is_late = false;  // nothing more is asked then: the next question may hang as well
+  const Ask in_child = [&](const Question& question) {
+    if (is_late) return false;
+    const Answer answer = ask_in_child([&] { return answers_yes(question); }, seconds);
+    is_late = answer == Answer::late;
+    return answer == Answer::yes;
+  };
+  const auto ask_all = [&] { return make_cases(*backend, patterns, answers_yes), true; };
+  const bool is_safe = !may_crash(name) || ask_in_child(ask_all, seconds) == Answer::yes;
+  std::vector<Case> cases = make_cases(*backend, patterns, is_safe ? Ask(answers_yes) : in_child);
   if (cases.empty() && !patterns.empty()) refuse_patterns(patterns, *backend);
   return cases;
 }

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <deque>
+#include <thread>
 
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -86,15 +87,21 @@ class Child {
     }
   }
 
-  // Ends the process and returns how it ended.
+  // Waits until the process ends, and ends it where it takes longer than a case may. Returns how it ended.
   int end() {
-    if (process_ <= 0) return status_;
-    ::kill(process_, is_late_ ? SIGKILL : 0);
-    while (::waitpid(process_, &status_, 0) < 0 && errno == EINTR) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds_);
+    while (process_ > 0) {
+      if (is_late_) ::kill(process_, SIGKILL);
+      const pid_t ended = ::waitpid(process_, &status_, is_late_ ? 0 : WNOHANG);
+      if (ended == process_ || (ended < 0 && errno != EINTR)) process_ = -1;
+      if (ended != 0) continue;
+      is_late_ = std::chrono::steady_clock::now() > until;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    process_ = -1;
     return status_;
   }
+  // Returns whether it had to be ended.
+  bool is_late() const { return is_late_; }
   void kill() {
     is_late_ = true;
     end();
@@ -113,12 +120,15 @@ class Child {
   }
 
   Child(const CheckRequest& request, size_t first, Pipe pipe)
-      : report_(pipe.read), output_(make_memory_file("the child's output").value_or_throw()) {
+      : report_(pipe.read),
+        output_(make_memory_file("the child's output").value_or_throw()),
+        seconds_(request.timeout_seconds) {
     const Descriptor their_end(pipe.write);
     process_ = request.start(first, their_end.number(), output_.number());
   }
 
   Descriptor report_, output_;
+  double seconds_;
   pid_t process_ = -1;
   int status_ = 0;
   bool is_late_ = false;
@@ -173,7 +183,7 @@ class Checks {
   void add_end(Child& child, Child::Event event) {
     if (event == Child::Event::late) child.kill();
     const int status = child.end();
-    if (event == Child::Event::late) {
+    if (child.is_late()) {
       findings_.push_back({"hang", fmt::format("it did not end within {} seconds", request_.timeout_seconds)});
     } else if (WIFSIGNALED(status)) {
       findings_.push_back({"crash", fmt::format("the process ended by signal {} ({})", WTERMSIG(status),

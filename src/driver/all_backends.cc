@@ -149,23 +149,28 @@ std::vector<std::pair<std::string, std::string>> left_out_backends() {
   return left_out;
 }
 
-std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
-  if (backend_source() && backend_source()->find_checks != nullptr) backend_source()->find_checks(name);
+std::shared_ptr<const partition::Backend> find_backend(const std::string& name) {
   if (auto backend = partition::find_backend(name)) return backend;
-  if (backend_source()) {
-    backend_source()->offer(name);
-    if (auto backend = partition::find_backend(name)) return backend;
-  }
+  if (backend_source()) backend_source()->offer(name);
+  return partition::find_backend(name);
+}
+
+std::string why_missing(const std::string& name) {
   for (const Row& row : kBackends) {
     if (row.is_named(name))
-      throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
+      return fmt::format("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
   }
-  if (std::find(kInPython.begin(), kInPython.end(), name) != kInPython.end()) {
-    throw_user_error(
-        "the backend '{}' is one of the Python package; run `python -m headrace` in place of `headrace`, or give it in "
-        "Python: hr.compile(..., backends=[\"{}\"])",
-        name, name);
-  }
+  if (std::find(kInPython.begin(), kInPython.end(), name) == kInPython.end()) return "";
+  return fmt::format(
+      "the backend '{}' is one of the Python package; run `python -m headrace` in place of `headrace`, or give it in "
+      "Python: hr.compile(..., backends=[\"{}\"])",
+      name, name);
+}
+
+std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
+  if (backend_source() && backend_source()->find_checks != nullptr) backend_source()->find_checks(name);
+  if (auto backend = find_backend(name)) return backend;
+  if (const std::string why = why_missing(name); !why.empty()) throw_user_error("{}", why);
   throw_unknown(name);
 }
 

@@ -14,7 +14,13 @@ namespace headrace::driver {
 // Registers each backend that this build has. Called once.
 void register_all_backends();
 
-// Returns the backend of that name, as partition::find_backend, or as the source registers it. UserError for one that
+// Returns the backend of that name, as partition::find_backend, or as the source registers it; null for none.
+std::shared_ptr<const partition::Backend> find_backend(const std::string& name);
+
+// Returns why this program lacks a backend that comes with Headrace; empty for other names.
+std::string why_missing(const std::string& name);
+
+// Returns the backend of that name, as find_backend. UserError for one that
 // there is not: it lists those that there are, names the build option of one that was left out, and says how a program
 // finds the backends that only Python has.
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name);
@@ -31,7 +37,7 @@ struct BackendSource {
   void (*find_checks)(const std::string& name) = nullptr;
 };
 
-// Sets the source that require_backend asks about a name that nobody has registered, or removes it. A process has at
+// Sets the source that find_backend asks about a name that nobody has registered, or removes it. A process has at
 // most one. Call before other threads compile.
 void set_backend_source(std::optional<BackendSource> source);
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "codegen/c_module.h"
+#include "driver/all_backends.h"
 #include "driver/region_constants.h"
 #include "driver/target_hooks.h"
 #include "object/function.h"
@@ -45,7 +46,7 @@ class RegionCompiler {
     }
     for (artifact::Backend& row : made_.backends) {
       const std::vector<size_t>& indices = by_backend.at(row.name);
-      if (const auto backend = partition::find_backend(row.name)) {
+      if (const auto backend = find_backend(row.name)) {
         row.version = backend->version();
         const auto its = options.find(std::string(backend->name()));
         compile_by(*backend, indices, its == options.end() ? Map<std::string, Value>() : its->second);
@@ -159,10 +160,16 @@ class RegionCompiler {
       return;
     }
     if (find_global(region.name)) return;
+    std::string remedy = why_missing(region.backend);
+    if (remedy.empty())
+      remedy = fmt::format(
+          "register the function {1}{0}, which compiles such regions, or the function '{2}', which computes this one; "
+          "a "
+          "backend in a library is loaded by --plugin (headrace.load_backend in Python)",
+          region.backend, kRegionCompilerPrefix, region.name);
     throw_at(region.function->span, "compile",
-             fmt::format("the function '{0}' is for the compiler '{1}', which is not registered: register the "
-                         "function {2}{1}, which compiles such regions, or the function '{0}', which computes this one",
-                         region.name, region.backend, kRegionCompilerPrefix));
+             fmt::format("the function '{}' is for the compiler '{}', which is not registered: {}", region.name,
+                         region.backend, remedy));
   }
 
   std::span<const Region> regions_;

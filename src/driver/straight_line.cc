@@ -23,7 +23,7 @@ class Reader {
   explicit Reader(const IRModule& module) {
     line_.main = module->lookup("main").cast<relay::FunctionNode>();
     if (!line_.main)
-      throw_user_error("the module's @main is not Relay function, and only a Relay program can be split");
+      throw_user_error("the module's @main is not a Relay function, and only a Relay program can be split");
   }
 
   StraightLine read() {

@@ -61,8 +61,8 @@ class Decision {
     (void)split, (void)labels;
     return {};
   }
-  // Returns whether the backend of that number in backends() takes a call, and why not. Does not ask it again where
-  // the decision asked.
+  // Returns whether the backend of that number in backends() takes a call, and why not. A decision by order does not
+  // ask it again about a call that it decided on.
   Verdict verdict_on(const PlacedCall& call, size_t backend) const;
 
  protected:

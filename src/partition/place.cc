@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "object/structural_equal.h"
 #include "ops/call_fusion.h"
@@ -91,10 +92,10 @@ class Placer {
 
   void place_region(const CallNode& call, const Function& function) {
     const std::string name = relay::region_name(call, *function);
-    const auto known = std::find_if(placed_.regions.begin(), placed_.regions.end(),
-                                    [&](const Region& region) { return region.name == name; });
-    if (known != placed_.regions.end()) {
-      if (known->function != function && !structural_equal(known->function, function))
+    const auto [number, is_new] = number_of_region_.try_emplace(name, placed_.regions.size());
+    if (!is_new) {
+      const Function& known = placed_.regions[number->second].function;
+      if (known != function && !structural_equal(known, function))
         throw_at(function->span, "compile",
                  fmt::format("two functions for other compilers are both named '{}'; rename one", name));
       return;
@@ -161,6 +162,7 @@ class Placer {
   std::set<std::string> decided_;  // the names of regions that the decision made
   const Decision& decision_;
   PlacedModule placed_;
+  std::unordered_map<std::string, size_t> number_of_region_;  // by name
 };
 
 // Returns the names of the composite functions that no backend computes at one of their calls. At all others they are

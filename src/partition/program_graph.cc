@@ -179,7 +179,7 @@ class GraphReader {
 
   Sources add_op(const Expr& expr, const CallNode& call, Scope& scope) {
     const auto row = static_cast<int32_t>(next_row_++);
-    HEADRACE_CHECK(placed_.calls.at(static_cast<size_t>(row)) == &call,
+    HEADRACE_CHECK(static_cast<size_t>(row) < placed_.calls.size() && placed_.calls[static_cast<size_t>(row)] == &call,
                    "row {} of the placement is not the {} that the graph has there", row, call.as_op()->name);
     const artifact::Placement& placement = placed_.placement.at(static_cast<size_t>(row));
     return add_node({.kind = GraphNodeKind::kOp,

@@ -214,7 +214,7 @@ relay::Function RegionBuilder::optimized(const relay::Function& made, const Pack
   if (!given.is<IRModule>()) throw_user_error("{} gives no module; it takes and gives an IRModule", hook);
   const IRModule module = relay::infer_type(given.as<IRModule>());
   const auto main = module->lookup("main").cast<FunctionNode>();
-  if (!main) throw_user_error("{}: @main of the module that it gives is not Relay function", hook);
+  if (!main) throw_user_error("{}: @main of the module that it gives is not a Relay function", hook);
   bool same = main->params.size() == made->params.size() && relay::same_type(type_of(main->body), type_of(made->body));
   for (size_t i = 0; same && i < made->params.size(); ++i)
     same = relay::same_type(main->params[i]->checked_type(), made->params[i]->type_annotation);

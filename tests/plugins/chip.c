@@ -87,6 +87,8 @@ static void supports(void* self, const hr_graph* graph, uint32_t node, hr_verdic
   const int kind = kind_of(api->op(graph, node));
   const hr_tensor_type result = api->result_type(graph, node, 0);
   (void)self;
+  if (FAULT == 37 && kind == SUBTRACT) abort();
+  if (FAULT == 38 && kind == SUBTRACT) pause();
   if (kind < 0) {
     refuse(verdict, HR_REASON_OP_UNSUPPORTED, "the chip does not compute this op");
     return;
@@ -448,6 +450,10 @@ static int32_t misbehave(const hr_kernel_env* env, DLTensor* const* args, int32_
     fflush(stdout);
   }
   if (FAULT == 20) output[0] += memory;
+  if (FAULT == 36) { /* large enough to lie outside of malloc's heap */
+    void* volatile kept = malloc(256 << 10);
+    (void)kept;
+  }
   if (FAULT == 22) output[0] += input[num_elements] * 0;
   if (FAULT == 24 && env->num_workers > 1) output[num_elements - 1] = 77;
   memory += 1;
@@ -603,10 +609,10 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* given, hr_backen
 #if FAULT == 27
   backend->entry_types = &entry_types;
 #endif
-#if COSTS || FAULT >= 28
+#if COSTS || (FAULT >= 28 && FAULT <= 35)
   backend->cost = &cost;
 #endif
-#if COSTS == 2 || COSTS == 3 || FAULT >= 28
+#if COSTS == 2 || COSTS == 3 || (FAULT >= 28 && FAULT <= 35)
   if (HR_HAS_FIELD(hr_backend, backend, saved)) backend->saved = &saved;
   if (HR_HAS_FIELD(hr_backend, backend, border)) backend->border = &border;
 #endif

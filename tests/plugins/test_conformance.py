@@ -56,8 +56,11 @@ FAULTS = {
     32: ("costs share their memory", {"cost_threads"}, "structure/mixed"),
     33: ("a cost depends on the place in the file", {"cost_names"}, "add/float32"),
     34: ("asked for the cost of a match, it aborts", {"crash"}, "chip.scaled_relu/*"),
+    36: ("a run keeps a large block", {"memory"}, "add/float32"),
+    37: ("asked whether it takes an op, it aborts", {"crash"}, "subtract/float32"),
+    38: ("asked whether it takes an op, it does not answer", {"hang"}, "subtract/float32"),
 }
-# Faults that no other check may find: the costs of a backend that computes rightly.
+# Faults that no other check may find, of a backend that computes rightly.
 FIRST_OF_COSTS = 28
 
 # Plugins of mistakes.cc: a check that must find them, the cases that are enough, and a case with such a finding.

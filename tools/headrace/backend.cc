@@ -180,6 +180,7 @@ std::function<pid_t(size_t, int, int)> starter(const CheckState& state, const Co
   words.insert(words.end(), {"backend", "check", state.backend});
   for (const std::string& plugin : common.plugins) words.insert(words.end(), {"--plugin", plugin});
   for (const std::string& one : state.cases) words.insert(words.end(), {"--case", one});
+  words.insert(words.end(), {"--timeout", fmt::format("{}", state.timeout)});
   return [words](size_t first, int report, int output) {
     std::vector<std::string> all = words;
     all.insert(all.end(), {"--child", std::to_string(first)});
@@ -199,7 +200,7 @@ std::string resolve(const std::string& backend) {
 int check(const CheckState& state, const Common& common) {
   driver::register_all();
   const std::string backend = resolve(state.backend);
-  const std::vector<Case> cases = conformance::cases_for(backend, state.cases);
+  const std::vector<Case> cases = conformance::cases_for(backend, state.cases, state.timeout);
   if (state.child >= 0) {
     conformance::run_child(backend, cases, static_cast<size_t>(state.child), kReportDescriptor);
     return HR_OK;

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from headrace import _arguments, _core, _hints, _public, backend
+from headrace import _arguments, _core, _hints, _public
 from headrace._compat import executor_choices as choices
 from headrace._compat.graph_executor import GraphModule, graph_json_of
 from headrace._container import ADT
@@ -226,9 +226,8 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
 
 
 def with_params(mod: Any, params: Mapping[str, Any] | None) -> tuple[IRModule, dict[str, Any]]:
-    """The module with parameters of `main` as constants, and these; finds backends in Python of its functions."""
+    """The module with parameters of `main` as constants, and these."""
     module = _as_module(mod)
-    backend.offer_compilers_of(module)
     tensors = _tensors(params, "params")
     if tensors:
         module = module.copy()

@@ -576,12 +576,6 @@ def offer(wanted: Iterable[str]) -> None:
             _find_installed(name)
 
 
-def offer_compilers_of(module: Any) -> None:
-    """Offers the backends that functions of a module are marked for: a program that was saved names them alone."""
-    functions = [function for _, function in module.functions.items()]
-    offer({str(one.attrs["Compiler"]) for one in functions if one.attrs and "Compiler" in one.attrs})
-
-
 def _find_checks(name: str) -> None:
     """Imports the module `relay.op.contrib.NAME`, if there is one. Each compile calls it that names a backend."""
     extern_ops = sys.modules.get("headrace.relay._extern_ops")  # there are no folders of such modules without it

@@ -402,13 +402,18 @@ int32_t GraphExecutor::run_native(Call& call) noexcept {
 
 bool GraphExecutor::is_interrupted() const noexcept { return error_ && is_interrupt_kind(error_->kind); }
 
-// Makes the message about a region that its backend failed to compute name both, unless it does.
+// Makes the message about a region that its backend failed to compute name both, and the fallback that would help.
 void GraphExecutor::name_backend(const Call& call) noexcept {
   const Message why = message_;
   const std::string_view said = why.view(), backend = call.callee.backend, region = artifact::callee_of(*call.action);
-  if (said.find(backend) != std::string_view::npos && said.find(region) != std::string_view::npos) return;
-  message_.write("the backend '{}' failed in the region '{}': {}{}", backend, region, said.empty() ? kNoReason : said,
-                 call.callee.has_native_form ? "; with the fallback 'native', native code computes the region" : "");
+  const bool has_hint = call.callee.has_native_form && call.callee.native == nullptr;
+  const std::string_view hint = has_hint ? "; with the fallback 'native', native code computes the region" : "";
+  if (said.find(backend) != std::string_view::npos && said.find(region) != std::string_view::npos) {
+    message_.write("{}{}", said, hint);
+  } else {
+    message_.write("the backend '{}' failed in the region '{}': {}{}", backend, region, said.empty() ? kNoReason : said,
+                   hint);
+  }
   if (!error_) return;
   try {  // the exception is raised again with these words
     auto named = make_object<ErrorObj>();

@@ -119,8 +119,8 @@ WatchedRegion::~WatchedRegion() {
   state_->thread.join();
 }
 
-// Waits for the thread, whose mutex `lock` holds. Returns false when it has not returned in time, or when the caller is
-// interrupted: then `interrupt` is what was thrown.
+// Waits for the thread, whose mutex `lock` holds. Returns whether its code has returned in time. Where the caller is
+// interrupted, it waits no longer, and `interrupt` is what was thrown.
 bool WatchedRegion::wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds limit,
                          Ref<ErrorObj>& interrupt) noexcept {
   constexpr std::chrono::milliseconds kBetweenPolls{25};
@@ -176,6 +176,7 @@ std::optional<RegionOutcome> WatchedRegion::run(std::span<DLTensor* const> args,
     if (!interrupt) return std::nullopt;
     return RegionOutcome{.code = -1, .error = std::move(interrupt)};
   }
+  if (interrupt) return RegionOutcome{.code = -1, .error = std::move(interrupt)};  // the code returned meanwhile
   state.outcome.message.end();
   for (size_t i = num_inputs; i < args.size() && state.outcome.code == 0; ++i) state.copies[i]->write(*args[i]);
   return std::move(state.outcome);

@@ -185,6 +185,40 @@ TEST(WatchedRegion, AnInterruptEndsTheWait) {
   *may_return = true;
 }
 
+// The code returns while the check of the interrupt runs; the region may run again.
+TEST(WatchedRegion, AnInterruptIsNotLostWhereTheCodeReturnsMeanwhile) {
+  static std::atomic<bool> may_return, has_ended;
+  may_return = has_ended = false;
+  Tensors tensors({1, 2}, {7, 7});
+  WatchedRegion region({.run =
+                            [](const hr_kernel_env&, DLTensor* const* args, RegionOutcome&) {
+                              while (!may_return) std::this_thread::sleep_for(milliseconds(1));
+                              double_it(args);
+                              has_ended = true;
+                            },
+                        .owner = {},
+                        .pool = pool_of(1)},
+                       tensors.args, 1);
+  {
+    const InterruptScope scope([] {
+      may_return = true;
+      while (!has_ended) std::this_thread::sleep_for(milliseconds(1));
+      std::this_thread::sleep_for(milliseconds(100));  // the thread says that it is done
+      throw ForeignError("KeyboardInterrupt", "stop", {});
+    });
+    const std::optional<RegionOutcome> outcome = region.run(tensors.args, seconds(60));
+    ASSERT_TRUE(outcome.has_value());
+    EXPECT_NE(outcome->code, 0);
+    ASSERT_TRUE(outcome->error);
+    EXPECT_EQ(outcome->error->kind, "KeyboardInterrupt");
+  }
+  EXPECT_THAT(tensors.y, ElementsAre(7, 7));
+  const std::optional<RegionOutcome> later = region.run(tensors.args, seconds(60));
+  ASSERT_TRUE(later.has_value());
+  EXPECT_EQ(later->code, 0);
+  EXPECT_THAT(tensors.y, ElementsAre(2, 4));
+}
+
 TEST(WatchedRegion, OneThatNeverRanEnds) {
   Tensors tensors({1, 2}, {0, 0});
   WatchedRegion region(
