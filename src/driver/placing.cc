@@ -53,9 +53,10 @@ partition::Backends backends_of(const partition::Plan& plan, const CompileOption
   for (const auto& backend : chosen_backends(options)) wanted.emplace_back(backend->name());
   if (wanted.empty()) return backends;
   if (names != wanted)
-    throw_user_error("the plan '{}' is for the backends {}, and the options name {}; leave the options' list out",
-                     plan.source->name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
-                     fmt::join(wanted, ", "));
+    throw_user_error(
+        "the plan '{}' is for the backends {}, and the options name {}; leave out the list of backends "
+        "(--backends, backends=)",
+        plan.source->name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")), fmt::join(wanted, ", "));
   return backends;
 }
 

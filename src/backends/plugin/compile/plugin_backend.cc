@@ -270,6 +270,15 @@ class PluginBackend : public partition::Backend {
 
   std::vector<Expected<RegionCode>> codes_of(const hr_compile_sink& sink) const;
 
+  // The interface has options of three kinds.
+  void check_options(const Map<std::string, Value>& options) const {
+    for (const auto& [name, value] : options) {
+      if (value.is<bool>() || value.is<int64_t>() || value.is<double>() || value.is<std::string>()) continue;
+      throw_user_error("the option '{}' of the backend '{}' is neither a text, a number nor a boolean", name,
+                       plugin_->name);
+    }
+  }
+
   PluginPtr plugin_;
   std::vector<CompositePattern> patterns_;
 };
@@ -293,6 +302,7 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
   }
   // Libraries of earlier versions were not told of requests without graphs.
   if (views.empty() && (!request.regions.empty() || table().abi.minor < 3)) return codes;
+  check_options(request.options);
   const AttrList options(request.options);
   hr_compile_sink sink{.graphs = views,
                        .takes_constants = table().load_with_constants != nullptr,

@@ -311,6 +311,12 @@ TEST(Plugin, OptionsAreTextsOrNumbers) {
                   HasSubstr("its speed is not a number"))
           << text;
     }
+    for (const Value& other : {Value(), Value(Array<Value>{Value(int64_t{3})}), Value(Map<std::string, Value>())}) {
+      options.backend_options[plugin].set("speed", other);
+      EXPECT_THAT(
+          kit::user_error_of([&] { driver::compile_to_memory(model, options); }),
+          HasSubstr(fmt::format("the option 'speed' of the backend '{}' is neither a text, a number nor", plugin)));
+    }
   }
 }
 
