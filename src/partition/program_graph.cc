@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "relay/function_attrs.h"
-#include "relay/leaves.h"
 #include "relay/regions.h"
 #include "relay/visit.h"
 
@@ -146,12 +145,7 @@ class GraphReader {
     }
     if (expr.is<relay::ConstantNode>()) return Sources(1);
     if (const auto* tuple = expr.as<relay::TupleNode>()) return of_items(tuple->items, scope);
-    if (const auto* item = expr.as<relay::TupleGetItemNode>()) {
-      const Sources all = sources_of(item->tuple, scope);
-      return all.size() == leaves_of(item->tuple->checked_type()).size()
-                 ? relay::leaves_of_item(*item, all)
-                 : Sources(leaves_of(expr->checked_type()).size());
-    }
+    if (const auto* item = expr.as<relay::TupleGetItemNode>()) return leave_item(*item, scope);
     if (const auto* let = expr.as<relay::LetNode>()) {
       scope.bound[let->var.object()].push_back(sources_of(let->value, scope));
       return sources_of(let->body, scope);
@@ -161,6 +155,17 @@ class GraphReader {
     const bool is_value = expr.is<relay::IfNode>() || expr.is<relay::MatchNode>() || expr.is<relay::RefCreateNode>() ||
                           expr.is<relay::RefReadNode>() || expr.is<relay::RefWriteNode>();
     return is_value ? add_control(expr, scope) : Sources();
+  }
+
+  // Copies the sources of the item alone, because a tuple may be wide.
+  static Sources leave_item(const relay::TupleGetItemNode& item, const Scope& scope) {
+    const auto* tuple = item.tuple->checked_type().as<TupleTypeNode>();
+    const auto known = scope.values.find(item.tuple.object());
+    if (tuple == nullptr) return {};
+    const LeafRange range = leaves_of_field(*tuple, item.index);
+    if (known == scope.values.end() || range.begin + range.count > known->second.size()) return Sources(range.count);
+    const auto first = known->second.begin() + static_cast<std::ptrdiff_t>(range.begin);
+    return {first, first + static_cast<std::ptrdiff_t>(range.count)};
   }
 
   Sources leave_call(const Expr& expr, const CallNode& call, Scope& scope) {

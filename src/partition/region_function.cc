@@ -114,7 +114,7 @@ void RegionBuilder::add_member(const Expr& node) {
 }
 
 // Names every tensor of a member by what computes it, so that one that leaves as a tensor and in a tuple leaves once.
-std::vector<RegionBuilder::Leaf> RegionBuilder::find_leaves(const Expr& node) const {
+std::vector<RegionBuilder::Leaf> RegionBuilder::find_leaves(const Expr& node) {
   if (const auto* tuple = node.as<TupleNode>()) {
     std::vector<Leaf> all;
     for (const Expr& item : tuple->items) {
@@ -124,9 +124,10 @@ std::vector<RegionBuilder::Leaf> RegionBuilder::find_leaves(const Expr& node) co
     return all;
   }
   if (const auto* item = node.as<TupleGetItemNode>()) {
-    const std::vector<Leaf> all = leaves(item->tuple);
+    const std::vector<Leaf>* all = leaves_.find(item->tuple.object());  // not copied, because a tuple may be wide
+    if (all == nullptr) all = leaves_.try_emplace(item->tuple.object(), leaves(item->tuple)).first;
     const LeafRange range = leaves_of_field(*type_of(item->tuple).as<TupleTypeNode>(), item->index);
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(range.begin);
+    const auto first = all->begin() + static_cast<std::ptrdiff_t>(range.begin);
     return {first, first + static_cast<std::ptrdiff_t>(range.count)};
   }
   const std::vector<Expr> tensors = tensors_of(inner(node));

@@ -65,7 +65,7 @@ class RegionBuilder {
     size_t index = 0;
   };
   std::vector<Leaf> leaves(const Expr& node) const;
-  std::vector<Leaf> find_leaves(const Expr& node) const;
+  std::vector<Leaf> find_leaves(const Expr& node);
   const Expr& inner(const Expr& value) const;
   bool is_member(const Expr& node) const;
   Expr result() const;
@@ -82,7 +82,7 @@ class RegionBuilder {
   std::vector<Expr> calls_;              // members that are calls, by the node outside
   Expr unoptimized_;                     // the function's body before relay.ext.<backend>.optimize; null without one
   ObjectMap<Expr> outer_;                // values from outside by the node outside
-  ObjectMap<std::vector<Leaf>> leaves_;  // for members that are more than one tensor of their own, by the node outside
+  ObjectMap<std::vector<Leaf>> leaves_;  // those of values with several tensors, by the node outside
   std::vector<Leaf> results_;
   std::map<std::pair<const Object*, size_t>, size_t> places_;  // places of results by source and index
   Expr call_;
