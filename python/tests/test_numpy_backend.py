@@ -17,6 +17,19 @@ from headrace.relay.dataflow_pattern import is_op, wildcard
 from support_table import check_table
 
 
+def passed(case, checks):
+    """The JSON of a case that the backend takes, and that passes."""
+    return {
+        "case": case,
+        "claimed": True,
+        "checks": checks,
+        "findings": [],
+        "warnings": [],
+        "refusal": "",
+        "program": "",
+    }
+
+
 def run_python(*args) -> subprocess.CompletedProcess:
     return subprocess.run([sys.executable, *map(str, args)], capture_output=True, text=True)
 
@@ -31,16 +44,7 @@ def test_it_passes_the_kit():
     claimed = {case.partition("/")[0] for case, one in by_case.items() if one["claimed"]}
     assert set(OPS) <= claimed
     assert {"numpy.dense_bias", "numpy.dense_bias_relu", "structure"} <= claimed
-    dense = {
-        "case": "nn.dense/plain",
-        "claimed": True,
-        "checks": 20,
-        "findings": [],
-        "warnings": [],
-        "refusal": "",
-        "program": "",
-    }
-    assert by_case["nn.dense/plain"] == dense
+    assert by_case["nn.dense/plain"] == passed("nn.dense/plain", 20)
     assert not by_case["nn.conv2d/plain"]["claimed"]
     # Calls that give their operand are not simplified away before they are placed.
     for case in ("sum/no_axes", "max/all_excluded", "prod/no_axes/int32"):
@@ -366,18 +370,9 @@ def test_the_command_line():
         "numpy: 18 of 29 cases claimed, 240 checks, all passed",
     ]
     as_json = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.softmax/last", "--json")
-    softmax = {
-        "case": "nn.softmax/last",
-        "claimed": True,
-        "checks": 20,
-        "findings": [],
-        "warnings": [],
-        "refusal": "",
-        "program": "",
-    }
     assert json.loads(as_json.stdout) == {
         "backend": "numpy",
-        "cases": [softmax],
+        "cases": [passed("nn.softmax/last", 20)],
         "failed": 0,
     }
     nothing = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.conv2d/plain")

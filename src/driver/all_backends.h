@@ -20,9 +20,8 @@ std::shared_ptr<const partition::Backend> find_backend(const std::string& name);
 // Returns why this program lacks a backend that comes with Headrace; empty for other names.
 std::string why_missing(const std::string& name);
 
-// Returns the backend of that name, as find_backend. UserError for one that
-// there is not: it lists those that there are, names the build option of one that was left out, and says how a program
-// finds the backends that only Python has.
+// Returns the backend of that name, as find_backend. UserError for one that there is not: it lists those that there
+// are, names the build option of one that was left out, and says how a program finds the backends that only Python has.
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name);
 
 // Backends that the process can make known, such as those of Python's packages. They are registered when they are

@@ -164,8 +164,7 @@ class RegionCompiler {
     if (remedy.empty())
       remedy = fmt::format(
           "register the function {1}{0}, which compiles such regions, or the function '{2}', which computes this one; "
-          "a "
-          "backend in a library is loaded by --plugin (headrace.load_backend in Python)",
+          "a backend in a library is loaded by --plugin (headrace.load_backend in Python)",
           region.backend, kRegionCompilerPrefix, region.name);
     throw_at(region.function->span, "compile",
              fmt::format("the function '{}' is for the compiler '{}', which is not registered: {}", region.name,

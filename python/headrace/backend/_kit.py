@@ -27,8 +27,8 @@ class CaseReport:
 
     `case` is the name, an op or a pattern and what is special ("nn.conv2d/strides"); `claimed` whether the backend
     takes all of the program; `checks` how many were made; `findings` those that failed; `warnings` what is no mistake,
-    as costs far from the time of a run; `refusal` why the backend does
-    not take a case that it does not claim; `program` the Relay text of the case.
+    as costs far from the time of a run; `refusal` why the backend does not take a case that it does not claim;
+    `program` the Relay text of the case.
     """
 
     case: str
