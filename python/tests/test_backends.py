@@ -280,12 +280,12 @@ def test_two_backends_of_one_name():
     done = subprocess.run(
         [sys.executable, "-c", TWO_OF_ONE_NAME, plugins], capture_output=True, text=True, check=True, timeout=60
     )
-    taken = "there is a backend '{}' already, that of {}; give that of {} another name"
-    library = "the library 'FOLDER/{}.so', if you do not leave it out,"
+    taken = "there is a backend '{}' already, that of {}; leave out that of {}, or give it another name"
+    library = "the library 'FOLDER/{}.so'"
     assert done.stdout.splitlines() == [
         taken.format("minus_chip", "Python", library.format("minus_chip")),
         "nan_chip nan_chip",
-        taken.format("nan_chip", "the library 'FOLDER/nan_chip.so'", "Python, if you do not leave it out,"),
+        taken.format("nan_chip", "the library 'FOLDER/nan_chip.so'", "Python"),
         taken.format("numpy", "an installed package of Python", library.format("named_numpy")),
         taken.format("numpy", "Python", library.format("named_numpy")),
         "NumpyBackend Mine",

@@ -106,6 +106,15 @@ def test_the_program_in_python_lists_and_checks_the_backends_of_python(tmp_path)
     assert "all passed" in in_python("backend", "check", "numpy", "--case", "nn.softmax/*", cwd=tmp_path)
 
 
+def test_a_profile_names_the_backend_that_fails(tmp_path):
+    (tmp_path / "model.relay").write_text(MODEL.replace("nn.relu", "exp"))
+    (tmp_path / "mine.py").write_text(CRASHER.replace("os.abort()", "raise RuntimeError('the chip is gone')"))
+    chosen = ("model.relay", "--backends", "crasher", "--plugin", "mine.py", "-o", "costs.json")
+    said = in_python("profile", *chosen, cwd=tmp_path, code=3)
+    assert re.search(r"the backend 'crasher' failed in run of the region '\w+': RuntimeError: the chip is gone", said), said
+    assert "fallback" not in said
+
+
 def test_a_wrong_command_line_in_python(tmp_path):
     assert "there is no verb 'complie'" in in_python("complie", cwd=tmp_path, code=2)
     assert in_python("--version", cwd=tmp_path).startswith("headrace ")

@@ -269,7 +269,7 @@ class CaseCheck {
   }
 
   driver::CompileOptions options() const {
-    driver::CompileOptions options{.jobs = 1, .backends = {backend_}};
+    driver::CompileOptions options{.jobs = 1, .backends = {backend_}, .native_forms = false};
     if (!case_.disabled_pass.empty()) options.passes.disabled_pass.push_back(case_.disabled_pass);
     return options;
   }

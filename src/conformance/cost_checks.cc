@@ -21,7 +21,6 @@ namespace {
 using relay::CallNode;
 using Kind = CostQuestion::Kind;
 
-constexpr double kMaxSeconds = 1000;  // OpCosts::of refuses more
 constexpr int kThreadCounts[] = {1, 4};
 constexpr int kAskers = 4, kRoundsOfAnAsker = 4, kRepeats = 3;
 // An estimate is far off if it is more than ten times what was measured, or less than a tenth. Shorter times than this
@@ -118,10 +117,10 @@ std::string CostChecks::answers() {
   answers_.clear();
   for (const CostQuestion& question : questions_) {
     const double seconds = ask(question);
-    const double most = question.kind == Kind::cost ? kMaxSeconds : std::numeric_limits<double>::max();
+    const double most = question.kind == Kind::cost ? partition::kMaxCostSeconds : std::numeric_limits<double>::max();
     if (!(seconds >= 0 && seconds <= most))
       return fmt::format("{} is {}; it must be seconds from 0 on{}", question.words, seconds,
-                         question.kind == Kind::cost ? " to 1000, or unknown" : "");
+                         question.kind == Kind::cost ? fmt::format(" to {}, or unknown", most) : "");
     answers_.push_back(seconds);
   }
   return "";

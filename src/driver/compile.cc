@@ -164,7 +164,9 @@ class Compilation {
 
   void run_native_passes() {
     programs_.push_back({.names = {.inputs = model_.inputs, .outputs = model_.outputs}, .module = placed_.module});
-    for (const partition::Region& region : placed_.regions) programs_.push_back(fallback_of(region, placed_.module));
+    if (options_.native_forms) {
+      for (const partition::Region& region : placed_.regions) programs_.push_back(fallback_of(region, placed_.module));
+    }
     placed_.module = {};  // values that the passes replace need no memory any more
     // The native passes fold constants once more, and note what is left then.
     std::erase_if(report_.notes, [](const pass::PassNote& note) { return note.reason == HR_REASON_FOLD_LIMIT; });

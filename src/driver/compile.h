@@ -52,6 +52,8 @@ struct CompileOptions {
   std::optional<std::string> plan_text = {};
   // Ops that go elsewhere than the order or the plan says. The first whose pattern matches an op decides.
   std::vector<partition::PlaceOverride> overrides = {};
+  // Whether a region is compiled natively, too, for runs in which its backend is missing or fails.
+  bool native_forms = true;
   bool verify_each = false;  // check the IR's rules after each pass
   // A folder to which each kernel's loops are written as text: NAME.lowered.tir after lowering, NAME.tir after the tir
   // passes. Created if it does not exist. Empty: nothing is written.

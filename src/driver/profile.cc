@@ -92,6 +92,7 @@ class Profiler {
            partition::CostTable table)
       : base_(without_placement(compile)), backends_(std::move(backends)), options_(options), table_(std::move(table)) {
     base_.progress = {};
+    base_.native_forms = false;  // no run falls back
   }
   const partition::CostTable& table() const { return table_; }
 

@@ -92,6 +92,16 @@ TEST(Regions, AFileHoldsTheNativeFormToo) {
   EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(-3, -6, -9, 0));
 }
 
+TEST(Regions, AFileMayLeaveOutTheNativeForm) {
+  const auto artifact = compiled(read_with(kRegion, {triple("region")}), {.native_forms = false});
+  const artifact::Manifest& manifest = artifact->manifest();
+  EXPECT_EQ(manifest.programs.size(), 1u);
+  ASSERT_EQ(manifest.regions.size(), 1u);
+  EXPECT_EQ(manifest.regions[0].fallback, "");
+  EXPECT_THAT(manifest.programs[0].notes, IsEmpty());
+  EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(-3, -6, -9, 0));
+}
+
 TEST(Regions, ThePlacementNamesBothBackends) {
   const artifact::Manifest manifest = compiled(read_with(kRegion, {triple("region")}))->manifest();
   std::vector<std::string> rows;

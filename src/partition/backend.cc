@@ -153,9 +153,9 @@ void check_new_backend(const std::string& name, const std::string& origin) {
 }
 
 void throw_name_taken(const std::string& name, const std::string& known, const std::string& origin) {
-  throw_user_error("there is a backend '{}' already, {}; give {} another name", name,
+  throw_user_error("there is a backend '{}' already, {}; {} another name", name,
                    known.empty() ? "which this program has" : known,
-                   origin.empty() ? "the new one" : origin + ", if you do not leave it out,");
+                   origin.empty() ? "give the new one" : fmt::format("leave out {}, or give it", origin));
 }
 
 void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases) {

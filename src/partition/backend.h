@@ -46,6 +46,9 @@ struct RegionCode {
   runtime::Module source = {};  // for readers of a build: a module whose GetSource is what the kernel was made of
 };
 
+// The most that a call or a border may cost: a number of seconds that sums of thousands of them stay exact with.
+constexpr double kMaxCostSeconds = 1000;
+
 struct RegionRequest {
   std::span<const RegionSource> regions;
   Target target;                         // target of the artifact's native code, as the user wrote it
@@ -71,7 +74,7 @@ class Backend {
   // Returns the seconds that the backend takes for a typed call that it supports, or for one of a composite function
   // that one of its patterns made, with that many threads. Placement by cost (placement/by_cost.h) compares them. By
   // default the analytic time that the call takes natively (cost/op_work.h). A change of layout at the region's border
-  // is no part of it.
+  // is no part of it. From 0 to kMaxCostSeconds.
   virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;
   // Returns the seconds that `call` costs less than cost() says where its region also computes `producers`: calls that
   // it needs, whose values nothing else uses, the first of them an operand. By default nothing.

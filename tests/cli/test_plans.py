@@ -282,7 +282,7 @@ class PlanTest(CliTest):
         (self.folder / "some.json").write_text(json.dumps(table))
         by_cost = ("--backends", "ccompiler", "--placement", "cost", "--costs")
         told = self.call(*compiled, *by_cost, "some.json", check=True).stdout
-        self.assertRegex(told, r"\ncosts are for \d of \d measured \(some.json\), else estimated by the backends")
+        self.assertRegex(told, r"\ncosts are measured for \d of \d \(some.json\), the others estimated by the backends")
         told = json.loads(self.call(*compiled, *by_cost, "costs.json", "--json", check=True).stdout)
         self.assertEqual(told["cost_source"], "measured (costs.json)")
         self.assertEqual(told["ops"]["ccompiler"], kinds.count("nn.relu"))

@@ -184,14 +184,15 @@ def run_snippet(snippet: Snippet, folder: Path, program: Path) -> junit.Case:
 
 
 def run_page(page: Path, program: Path) -> list[junit.Case]:
-    """The snippets of a page, in one folder; after a failure the others may depend on what is missing."""
-    cases = []
+    """The snippets of a page, in one folder; those after a failure say so, since they may need what it did not make."""
+    cases: list[junit.Case] = []
     with tempfile.TemporaryDirectory() as name:
         make_folder(Path(name), program)
         for snippet in read_snippets(page):
-            cases.append(run_snippet(snippet, Path(name), program))
-            if cases[-1].outcome == "failed":
-                break
+            case = run_snippet(snippet, Path(name), program)
+            if case.outcome == "failed" and any(before.outcome == "failed" for before in cases):
+                case = junit.Case(case.name, "failed", f"(after a failure on this page) {case.message}")
+            cases.append(case)
     return cases
 
 

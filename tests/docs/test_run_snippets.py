@@ -56,10 +56,12 @@ class RunSnippetsTest(unittest.TestCase):
         )
 
     def test_other_output_fails(self):
-        self.assertEqual(self.run_page(PAGE.replace("1 ...", "2 ...")), [("page.md:4", "failed")])
+        others = [("page.md:18", "passed"), ("page.md:22", "skipped")]
+        self.assertEqual(self.run_page(PAGE.replace("1 ...", "2 ...")), [("page.md:4", "failed"), *others])
 
-    def test_a_command_that_fails_ends_its_page(self):
-        self.assertEqual(self.run_page("```sh\nfalse; true\n```\n```sh\ntrue\n```\n"), [("page.md:1", "failed")])
+    def test_a_command_that_fails(self):
+        page = "```sh\nfalse; true\n```\n```sh\ntrue\n```\n"
+        self.assertEqual(self.run_page(page), [("page.md:1", "failed"), ("page.md:4", "passed")])
         self.assertEqual(self.run_page("```python\n1 / 0\n```\n"), [("page.md:1", "failed")])
 
     def test_a_block_whose_backend_the_build_leaves_out_is_skipped(self):

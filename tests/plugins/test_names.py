@@ -44,8 +44,8 @@ class Names(unittest.TestCase):
         done = listed("named_null")
         self.assertEqual(done.returncode, USER)
         self.assertIn(
-            "there is a backend 'null' already, which this program has; give that of the library "
-            f"'{OPTIONS.plugins}/named_null.so', if you do not leave it out, another name",
+            "there is a backend 'null' already, which this program has; leave out that of the library "
+            f"'{OPTIONS.plugins}/named_null.so', or give it another name",
             done.stderr,
         )
 

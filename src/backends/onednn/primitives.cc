@@ -508,12 +508,12 @@ class Builder {
   }
 
   // Returns a fast pool over an input in blocks of channels, for an input in row-major order that has none; an empty
-  // description if there is none either, or if the conversion would take longer than it saves.
+  // description if there is none either whose conversion takes less time than it saves.
   Pool find_blocked_pool(const Op& op) const {
     const Dims& dims = dims_of(op.inputs[0]);
     for (const auto& [tag, block] : blocked_tags(dims.size())) {
       Pool pd = find_pool(op, {dims, kFloat, tag});
-      if (pd && is_fast(pd)) return pays_to_block(dims, dims_of(op.output), block) ? pd : Pool();
+      if (pd && is_fast(pd) && pays_to_block(dims, dims_of(op.output), block)) return pd;
     }
     return {};
   }

@@ -232,6 +232,24 @@ TEST(GraphExecutor, ANativeFormFollowsTheMemoryOfPorts) {
   EXPECT_EQ(first.y, first.expected) << "memory of before is left alone";
 }
 
+TEST(GraphExecutor, ANativeFormThatCannotBeMadeIsSaidBesideTheFailure) {
+  ToyRegion of(1);
+  of.native.make = []() -> std::shared_ptr<Executor> { throw UserError("there is no room for it"); };
+  of.toy.callees[0].native = &of.native;
+  of.toy.callees[0].backend = "toy";
+  of.toy.callees[0].kernel = [](const hr_kernel_env*, DLTensor* const*) { return 9; };
+  const auto executor = of.make(1);
+  std::vector<float> x = toy_input();
+  throw_if_failed(executor->set_input(0, TensorView(x.data(), {6, 8}).tensor));
+  const Status status = executor->run();
+  EXPECT_EQ(status.code, 9);
+  EXPECT_EQ(status.reason, HR_REASON_BACKEND_FAILED);
+  EXPECT_EQ(status.message,
+            "the backend 'toy' failed in the region 'part': it does not say why; and the region's native form cannot "
+            "be made: there is no room for it");
+  EXPECT_EQ(executor->metrics().fallbacks, 0u);
+}
+
 // Counts the runs that have reached the kernel `meet`, which returns when both have.
 std::atomic<int> arrived = 0;
 

@@ -218,7 +218,7 @@ TEST(CostTable, MeasuredCostsComeBeforeEstimates) {
   ASSERT_EQ(placed.placement.size(), 2u);
   EXPECT_EQ(placed.placement[0].backend, "measured");
   EXPECT_EQ(placed.placement[1].backend, kNative);
-  EXPECT_THAT(decision.plan().source, MatchesRegex("for 2 of 4 measured \\(the costs\\), else estimated.*"));
+  EXPECT_THAT(decision.plan().source, MatchesRegex("measured for 2 of 4 \\(the costs\\), the others estimated.*"));
   table->costs[{exp, "measured"}].version = "6";
   EXPECT_THAT(kit::user_error_of([&] { OpCosts(backends, {.measured = table}); }),
               HasSubstr("of 'measured' was measured with version '6', and this is version '7'"));
@@ -248,7 +248,7 @@ TEST(CostTable, MatchesWithoutCostsAreCounted) {
     table->costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 1e-6};
   });
   const auto source = [&] { return CostDecision(program, OpCosts(backends, {.measured = table})).plan().source; };
-  EXPECT_THAT(source(), HasSubstr("for 2 of 3 measured (the costs), else estimated"));
+  EXPECT_THAT(source(), HasSubstr("measured for 2 of 3 (the costs), the others estimated"));
   for (const Instance& one : find_instances(program, backends).all)
     table->costs[{cost_key(*one.call.as<relay::CallNode>()), "chip"}] = {"", 1e-6};
   EXPECT_EQ(source(), "measured (the costs)");

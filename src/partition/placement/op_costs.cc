@@ -14,7 +14,6 @@ namespace headrace::partition {
 
 namespace {
 
-constexpr double kMaxSeconds = 1000;
 
 // The greatest share of a measured time that estimates of its borders take off: a bound, so that no call is free.
 constexpr double kMaxBordersShare = 0.9;
@@ -154,7 +153,7 @@ double OpCosts::native(const relay::CallNode& call) const {
     return std::max(sum, 0.0);
   }
   const auto seconds = measured(call, kNative);
-  if (!seconds) return std::min(cost::native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
+  if (!seconds) return std::min(cost::native_seconds(call, model_.machine, model_.threads), kMaxCostSeconds);
   // By itself a convolution reads the caller's layout, in a network mostly blocks of channels.
   const bool is_slower_alone = ops::work_of(call).kernel == ops::KernelKind::conv;
   return is_slower_alone ? *seconds * model_.machine.packing_conv_share / model_.machine.network_conv_share : *seconds;
@@ -186,7 +185,7 @@ double OpCosts::saved(const partition::Backend& backend, const relay::CallNode& 
 
 double OpCosts::border(const partition::Backend& backend, const Type& type) const {
   const double seconds = backend.border(type, model_.machine, model_.threads);
-  return seconds > 0 ? std::min(seconds, kMaxSeconds) : 0;  // 0 for what is not a number, too
+  return seconds > 0 ? std::min(seconds, kMaxCostSeconds) : 0;  // 0 for what is not a number, too
 }
 
 double OpCosts::native_border(const Type& type) const {
@@ -196,7 +195,7 @@ double OpCosts::native_border(const Type& type) const {
   double bytes = static_cast<double>(tensor->dtype.bytes());
   for (const int64_t size : *shape) bytes *= static_cast<double>(size);
   const cost::StepWork pass{.bytes_read = bytes, .bytes_written = bytes};
-  return std::min(cost::seconds_of(pass, model_.machine, model_.threads) / kConversionShare, kMaxSeconds);
+  return std::min(cost::seconds_of(pass, model_.machine, model_.threads) / kConversionShare, kMaxCostSeconds);
 }
 
 // A program of the one call has a border at each operand that is not a constant, and at the result. A value that is an
@@ -232,8 +231,9 @@ std::string OpCosts::source(const IRModule& module, const std::vector<const rela
   };
   for_each_placeable(module, count);
   for (const relay::CallNode* match : matches) count(*match);
-  const std::string from = fmt::format("measured ({})", model_.measured->source);
-  return known == all ? from : fmt::format("for {} of {} {}, else {}", known, all, from, kEstimates);
+  const std::string& table = model_.measured->source;
+  if (known == all) return fmt::format("measured ({})", table);
+  return fmt::format("measured for {} of {} ({}), the others {}", known, all, table, kEstimates);
 }
 
 std::vector<LabelSeconds> OpCosts::of(const relay::CallNode& call) const {
@@ -242,10 +242,10 @@ std::vector<LabelSeconds> OpCosts::of(const relay::CallNode& call) const {
     if (!verdict_of(*backend, call).ok()) continue;
     const std::string label(backend->name());
     const double seconds = on_backend(*backend, call);
-    if (!std::isfinite(seconds) || seconds < 0 || seconds > kMaxSeconds)
+    if (!std::isfinite(seconds) || seconds < 0 || seconds > kMaxCostSeconds)
       throw_at(call.span, "compile",
                fmt::format("the backend '{}' says that {} costs {} seconds; a cost must be from 0 to {}",
-                           backend->name(), callee_name(call), seconds, kMaxSeconds));
+                           backend->name(), callee_name(call), seconds, kMaxCostSeconds));
     costs.push_back({std::string(backend->name()), seconds});
   }
   return costs;
