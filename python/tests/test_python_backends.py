@@ -688,7 +688,7 @@ def test_a_backend_is_replaced(program):
     replaced = hr.compile(program, backends=["test_replaced"])
     np.testing.assert_allclose(replaced(zeros()).numpy(), -2 * np.exp(np.ones(4)), rtol=1e-6)
     assert hr.backend.find("test_replaced").version == "8"
-    has_it = "there is a backend 'ccompiler' already, which this program has; give that of Python, if"
+    has_it = "there is a backend 'ccompiler' already, which this program has; leave out that of Python, or"
     with pytest.raises(hr.UserError, match=has_it):
         hr.backend.register(type("Taken", (Exp,), {"name": "ccompiler"})(), override=True)
 
