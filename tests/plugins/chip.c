@@ -443,6 +443,10 @@ static int32_t misbehave(const hr_kernel_env* env, DLTensor* const* args, int32_
   if (FAULT == 10) output[-1] = 1;
   if (FAULT == 11) output[num_elements - 1] = memory;
   if (FAULT == 12) pause();
+  if (FAULT == 39) { /* as seen from outside, its process ends */
+    for (int file = STDERR_FILENO + 1; file < 1024; ++file) close(file);
+    pause();
+  }
   if (FAULT == 13) _exit(0);
   if (FAULT == 14) abort();
   if (FAULT == 15) {

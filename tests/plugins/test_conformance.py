@@ -59,6 +59,7 @@ FAULTS = {
     36: ("a run keeps a large block", {"memory"}, "add/float32"),
     37: ("asked whether it takes an op, it aborts", {"crash"}, "subtract/float32"),
     38: ("asked whether it takes an op, it does not answer", {"hang"}, "subtract/float32"),
+    39: ("a run closes the report of its process, and never ends", {"hang"}, "add/float32"),
 }
 # Faults that no other check may find, of a backend that computes rightly.
 FIRST_OF_COSTS = 28
