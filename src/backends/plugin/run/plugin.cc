@@ -122,9 +122,13 @@ void* open_library(const std::string& path) {
   if (handle != nullptr) return handle;
   const char* reason = ::dlerror();
   const std::string why = reason == nullptr ? "the system does not say why" : reason;
-  if (why.ends_with("invalid ELF header") || why.ends_with("file too short"))
-    throw_user_error("'{}' is not a shared library; give the path of a backend's{}", path,
-                     path.ends_with(".py") ? ", or run `python -m headrace`, which takes files of Python" : "");
+  const bool is_library = !why.ends_with("invalid ELF header") && !why.ends_with("file too short");
+  if (!is_library && path.ends_with(".py"))
+    throw_user_error(
+        "'{}' is not a shared library, but a file of Python; run `python -m headrace`, whose --plugin takes such files, "
+        "or import it in Python and register its backend (headrace.backend.register)",
+        path);
+  if (!is_library) throw_user_error("'{}' is not a shared library; give the path of a backend's", path);
   const std::string text = fmt::format("the backend '{}' cannot be loaded: {}", path, why);
   if (why.find("cannot open shared object file") != std::string::npos)
     throw MissingError(text + "; install the library that it needs");
