@@ -405,7 +405,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong37", "has a version of more than 256 bytes"},
       {"wrong33", "says that its table has 20 bytes, and the oldest has"},
       {"other_chip", "are both named 'chip'; load one of them"},
-      {"named_null", "there is a backend 'null' already, which this program has; give that of the library '"},
+      {"named_null", "there is a backend 'null' already, which this program has; leave out that of the library '"},
       {"nothing", "there is no file"},
   };
   load("chip");
@@ -416,7 +416,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(text); }), HasSubstr("' is not a shared library; give"));
   const std::string python = ::testing::TempDir() + "no_plugin.py";
   kit::write_file(python, "import headrace");
-  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }), HasSubstr("or run `python -m headrace`"));
+  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }), HasSubstr("run `python -m headrace`, whose --plugin takes such files"));
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
 }
 
