@@ -111,7 +111,9 @@ def test_a_profile_names_the_backend_that_fails(tmp_path):
     (tmp_path / "mine.py").write_text(CRASHER.replace("os.abort()", "raise RuntimeError('the chip is gone')"))
     chosen = ("model.relay", "--backends", "crasher", "--plugin", "mine.py", "-o", "costs.json")
     said = in_python("profile", *chosen, cwd=tmp_path, code=3)
-    assert re.search(r"the backend 'crasher' failed in run of the region '\w+': RuntimeError: the chip is gone", said), said
+    assert re.search(
+        r"the backend 'crasher' failed in run of the region '\w+': RuntimeError: the chip is gone", said
+    ), said
     assert "fallback" not in said
 
 

@@ -52,9 +52,13 @@ class MessagesTest(CliTest):
         self.fails(USER, "digits.onnx' is not a shared library; give", "targets", "--plugin", DIGITS)
         self.fails(USER, "empty.so' is not a shared library; give", "targets", "--plugin", "empty.so")
         (self.folder / "empty.py").write_text("")
-        pattern = "empty.py' is not a shared library, but a file of Python; run `python -m headrace`, whose --plugin takes"
+        pattern = (
+            "empty.py' is not a shared library, but a file of Python; run `python -m headrace`, whose --plugin takes"
+        )
         self.fails(USER, pattern, "backend", "list", "--plugin", "empty.py")
-        pattern = "'empty.py' is a file; name the backend in it: python -m headrace backend check NAME --plugin empty.py\n"
+        pattern = (
+            "'empty.py' is a file; name the backend in it: python -m headrace backend check NAME --plugin empty.py\n"
+        )
         self.fails(USER, pattern, "backend", "check", "empty.py")
         self.fails(
             USER, "'native' is not a backend: .*; leave the name out", "explain", DIGITS, *ONE, "--backends", "native"

@@ -14,7 +14,6 @@ namespace headrace::partition {
 
 namespace {
 
-
 // The greatest share of a measured time that estimates of its borders take off: a bound, so that no call is free.
 constexpr double kMaxBordersShare = 0.9;
 

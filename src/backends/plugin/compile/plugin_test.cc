@@ -416,7 +416,8 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(text); }), HasSubstr("' is not a shared library; give"));
   const std::string python = ::testing::TempDir() + "no_plugin.py";
   kit::write_file(python, "import headrace");
-  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }), HasSubstr("run `python -m headrace`, whose --plugin takes such files"));
+  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }),
+              HasSubstr("run `python -m headrace`, whose --plugin takes such files"));
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
 }
 
