@@ -78,7 +78,7 @@ class BodyExtractor {
     Expr& now = outer_[static_cast<size_t>(i)];
     now = retyped(node, relay::with_children(node, children_));
     if (const auto* call = node.as<relay::CallNode>(); call != nullptr && now != node)
-      before.emplace(now.object(), call);
+      before.try_emplace(now.object(), call);
   }
 
   void extract(size_t at, CallsBefore& before) {

@@ -17,6 +17,7 @@
 // afterwards where they had types before. Needs types. Near-linear; no recursion.
 #pragma once
 
+#include "object/object_map.h"
 #include "partition/regions.h"
 
 namespace headrace::partition {
@@ -34,7 +35,7 @@ struct ExtractedRegion {
 };
 
 // The calls of a module before a rewrite, by the calls that became of them; of those that are others.
-using CallsBefore = std::unordered_map<const Object*, const relay::CallNode*>;
+using CallsBefore = ObjectMap<const relay::CallNode*>;
 
 struct Partitioned {
   IRModule module;

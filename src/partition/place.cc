@@ -24,11 +24,11 @@ namespace {
 
 class Placer {
  public:
-  Placer(const Partitioned& decided, const Decision& decision) : module_(decided.module), decision_(decision) {
+  Placer(Partitioned decided, const Decision& decision) : module_(decided.module), decision_(decision) {
     for (const ExtractedRegion& region : decided.regions) decided_.insert(region.name);
     placed_.module = decided.module;
     placed_.fewest_regions = decided.fewest_regions;
-    placed_.before = decided.before;
+    placed_.before = std::move(decided.before);
   }
 
   PlacedModule place() {
@@ -188,8 +188,8 @@ void add_calls_before(const IRModule& before, const IRModule& now, CallsBefore& 
       const Expr* plain = composition.plain.find(expr.object());
       const auto* call = plain == nullptr ? nullptr : plain->as<CallNode>();
       if (call == nullptr || !expr.is<CallNode>()) return;
-      const auto first = calls.find(call);
-      calls.emplace(expr.object(), first == calls.end() ? call : first->second);
+      const auto* const first = calls.find(call);
+      calls.try_emplace(expr.object(), first == nullptr ? call : *first);
     });
   }
 }
@@ -209,7 +209,7 @@ PlacedModule place(const Decision& decision) {
     decided.module = relay::infer_type(inline_composites(whole, pieces));
     add_calls_before(whole, decided.module, decided.before);
   }
-  return Placer(decided, decision).place();
+  return Placer(std::move(decided), decision).place();
 }
 
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused) {

@@ -40,8 +40,8 @@ struct PlacedModule {
 
   // Returns a call of `module` with the one that became it.
   PlacedCall call(const relay::CallNode& now) const {
-    const auto found = before.find(&now);
-    return {now, found == before.end() ? now : *found->second};
+    const auto* const found = before.find(&now);
+    return {now, found == nullptr ? now : **found};
   }
 };
 

@@ -226,16 +226,13 @@ relay::Function RegionBuilder::optimized(const relay::Function& made, const Pack
 }
 
 void RegionBuilder::add_calls_before(const Expr& body, CallsBefore& before) const {
+  const bool is_optimized = unoptimized_ && body != unoptimized_;
   CallsBefore members;
   for (const Expr& node : calls_) {
     const Expr& inside = inner(node);
-    if (inside != node) members.emplace(inside.object(), node.as<CallNode>());
+    if (inside != node) (is_optimized ? members : before).try_emplace(inside.object(), node.as<CallNode>());
   }
-  if (unoptimized_ && body != unoptimized_) {
-    add_optimized_calls(body, members, before);
-  } else {
-    before.insert(members.begin(), members.end());
-  }
+  if (is_optimized) add_optimized_calls(body, members, before);
 }
 
 // A call in the optimised body is the one at its place in the body before, as far as both have the same ops.
@@ -245,11 +242,10 @@ void RegionBuilder::add_optimized_calls(const Expr& body, const CallsBefore& mem
     const auto* call = expr.as<CallNode>();
     const Expr* plain = call == nullptr ? nullptr : composition.plain.find(call);
     const Expr& member = plain == nullptr ? expr : *plain;
-    const auto known = members.find(member.object());
-    if (known != members.end()) {
-      before.emplace(call, known->second);
+    if (const auto* const known = members.find(member.object())) {
+      before.try_emplace(call, *known);
     } else if (plain != nullptr && plain->is<CallNode>()) {
-      before.emplace(call, plain->as<CallNode>());
+      before.try_emplace(call, plain->as<CallNode>());
     }
   });
 }
