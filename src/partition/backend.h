@@ -46,7 +46,7 @@ struct RegionCode {
   runtime::Module source = {};  // for readers of a build: a module whose GetSource is what the kernel was made of
 };
 
-// The most that a call or a border may cost: a number of seconds that sums of thousands of them stay exact with.
+// The most seconds that a call or a border may cost.
 constexpr double kMaxCostSeconds = 1000;
 
 struct RegionRequest {

@@ -361,7 +361,7 @@ int32_t GraphExecutor::run_region(Call& call) noexcept {
     message_.end();
     const std::string_view why = message_.view();
     fall_back(call, HR_REASON_BACKEND_FAILED, std::string(why.empty() ? kNoReason : why));
-  } catch (const std::exception& error) {  // as without memory: the caller sees both
+  } catch (const std::exception& error) {  // such as one of too little memory: the caller sees both
     const Message why = message_;
     message_.write("{}; and the region's native form cannot be made: {}", why.view().empty() ? kNoReason : why.view(),
                    error.what());
