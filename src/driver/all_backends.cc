@@ -103,6 +103,11 @@ std::string name_of_compiler(const std::string& function) {
     throw_user_error("the name of a backend is empty; give names with commas between them, as in onednn,ccompiler");
   const std::vector<std::string> known = known_backends();
   const std::vector<std::string> near = near_names(name, known, '-');
+  if (name.ends_with(".py"))
+    throw_user_error(
+        "'{}' is not the name of a backend; give a file of Python by --plugin of `python -m headrace`, and name its "
+        "backend",
+        name);
   if (name.find('/') != std::string::npos || name.ends_with(".so"))
     throw_user_error(
         "'{}' is not the name of a backend; give a library by --plugin (headrace.load_backend in Python), and name its "

@@ -190,9 +190,6 @@ std::function<pid_t(size_t, int, int)> starter(const CheckState& state, const Co
 
 // Returns the name of a backend that is named, also by an alias, or lies at a path.
 std::string resolve(const std::string& backend) {
-  if (backend.ends_with(".py"))
-    throw_user_error("'{0}' is a file; name the backend in it: python -m headrace backend check NAME --plugin {0}",
-                     backend);
   if (backend.find('/') == std::string::npos && !backend.ends_with(".so")) {
     return std::string(driver::require_backend(backend)->name());
   }
