@@ -314,24 +314,30 @@ bool Core::check_time_limits() {
 
 // Ends the request whose call has taken too long, and all that cannot pass the stage before it returns. The breaker
 // opens first, so that whoever sees these outcomes finds the pipeline degraded, and closes if the call returns
-// meanwhile.
+// meanwhile. A request that enters after that is none of them.
 void Core::end_stuck(Stage& stage, const Replica& replica, uint64_t token) {
   std::vector<std::shared_ptr<Request>> behind;
   flow_->for_each_request([&](uint64_t other, const std::shared_ptr<Request>& request) {
     if (other >= token && (other > token || !request->is_done())) behind.push_back(request);
   });
-  if (behind.empty()) return;
-  breaker_.open(stage, {.kind = FailureKind::stage_timeout,
-                        .request = behind.front()->number,
-                        .stage = stage.spec.name,
-                        .backend = stage.spec.backend});
+  std::optional<uint64_t> first;
+  if (!behind.empty()) first = behind.front()->number;
+  entrance_.see_waiting([&](const Request& waiting) {
+    if (!first.has_value()) first = waiting.number;
+    return false;
+  });
+  if (!first.has_value()) return;
+  breaker_.open(
+      stage,
+      {.kind = FailureKind::stage_timeout, .request = *first, .stage = stage.spec.name, .backend = stage.spec.backend});
   const auto has_returned = [&] {
     return replica.running_since.load(std::memory_order_acquire) == 0 ||
            replica.running_token.load(std::memory_order_relaxed) != token;
   };
+  const uint64_t end = entrance_.next_number();
   if (!has_returned()) {
     for (const std::shared_ptr<Request>& request : behind) fail(request, FailureKind::stage_timeout, &stage, false);
-    for (const std::shared_ptr<Request>& request : entrance_.clear())
+    for (const std::shared_ptr<Request>& request : entrance_.clear(end))
       fail(request, FailureKind::stage_timeout, &stage, true);
   }
   if (has_returned()) breaker_.returned(stage);

@@ -108,6 +108,11 @@ uint64_t Entrance::between_requests(const std::function<void()>& change) {
   return next_number_;
 }
 
+uint64_t Entrance::next_number() const {
+  const std::lock_guard lock(mutex_);
+  return next_number_;
+}
+
 void Entrance::close() {
   const std::lock_guard lock(mutex_);
   is_closed_ = true;
@@ -128,12 +133,13 @@ bool Entrance::wait_for_place(Until until) {
   return is_there;
 }
 
-std::vector<std::shared_ptr<Request>> Entrance::clear() {
+std::vector<std::shared_ptr<Request>> Entrance::clear(uint64_t end) {
   const std::lock_guard lock(mutex_);
-  std::vector<std::shared_ptr<Request>> taken(std::make_move_iterator(waiting_.begin()),
-                                              std::make_move_iterator(waiting_.end()));
-  waiting_.clear();
-  num_waiting_.store(0, std::memory_order_release);
+  const auto last = std::partition_point(
+      waiting_.begin(), waiting_.end(), [&](const std::shared_ptr<Request>& request) { return request->number < end; });
+  std::vector<std::shared_ptr<Request>> taken(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(last));
+  waiting_.erase(waiting_.begin(), last);
+  num_waiting_.store(waiting_.size(), std::memory_order_release);
   return taken;
 }
 

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -44,6 +45,8 @@ class Entrance {
 
   // Runs `change` while no request can enter; returns the number of the next one.
   uint64_t between_requests(const std::function<void()>& change);
+  // Returns the number that the next request gets.
+  uint64_t next_number() const;
 
   // Waits for a free place, or the end: returns whether one of them was there by then.
   bool wait_for_place(Until until);
@@ -52,8 +55,8 @@ class Entrance {
   void give_up();
   // Refuses all further requests.
   void close();
-  // Takes all requests that wait.
-  std::vector<std::shared_ptr<Request>> clear();
+  // Takes the requests that wait and have a number below `end`; without it, all.
+  std::vector<std::shared_ptr<Request>> clear(uint64_t end = std::numeric_limits<uint64_t>::max());
   // Waits until no request waits or is in the stages, or until give_up() was called: returns whether that is so.
   // Outcomes that nobody has read do not count.
   bool wait_until_done(Until until);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <future>
 
 #include "executors/pipeline/test_stages.h"
 
@@ -216,6 +217,49 @@ TEST(PipelineFailures, AStageThatReturnsLateWorksAgain) {
   gate.open();
   while (pipeline.state() == State::degraded) std::this_thread::yield();
   EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{2})})), 3);
+}
+
+// A request that is submitted after the late return is none of those that waited for it, although their outcomes are
+// still being told.
+TEST(PipelineFailures, ALateReturnLeavesLaterRequestsAlone) {
+  Gate gate;
+  PipelineSpec spec = chain_of({gated(gate)});
+  spec.stages[0].time_limit_seconds = 0.5;
+  Pipeline pipeline(std::move(spec), {.probe_seconds = 1000});
+  std::vector<Ticket> later;
+  std::promise<void> are_submitted;
+  pipeline.submit({Value(int64_t{1})}, {.on_done = [&](const Ticket&) {
+                    gate.open();
+                    while (pipeline.state() == State::degraded) std::this_thread::yield();
+                    gate.close();
+                    later.push_back(pipeline.submit({Value(int64_t{2})}));
+                    gate.await(2);
+                    later.push_back(pipeline.submit({Value(int64_t{3})}));  // waits behind the one before
+                    are_submitted.set_value();
+                  }});
+  are_submitted.get_future().get();
+  std::this_thread::sleep_for(20ms);  // the watch ends what it has begun
+  gate.open();
+  EXPECT_EQ(number_of(later[0]), 2);
+  EXPECT_EQ(number_of(later[1]), 3);
+}
+
+// A probe that cannot even start, because the first stage hangs, ends as the others did.
+TEST(PipelineFailures, AProbeBehindAStageThatHangs) {
+  Gate gate;
+  PipelineSpec spec = chain_of({gated(gate)});
+  spec.stages[0].time_limit_seconds = 0.2;
+  Pipeline pipeline(std::move(spec), {.probe_seconds = 0});
+  for (int64_t i = 1; i < 4; ++i) {
+    const Ticket ticket = pipeline.submit({Value(i)});
+    ASSERT_TRUE(ticket.wait(after(10s))) << i;
+    EXPECT_EQ(ticket.failure()->kind, FailureKind::stage_timeout);
+    EXPECT_EQ(pipeline.state(), State::degraded);
+  }
+  gate.open();
+  while (pipeline.state() == State::degraded) std::this_thread::yield();
+  EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{4})})), 4);
+  EXPECT_EQ(gate.num_arrived(), 2);
 }
 
 // The watch over time limits rests while nothing is in the pipeline, and begins again.
