@@ -20,7 +20,7 @@ struct Case {
   std::string name;                           // "nn.conv2d/strides": an op or a pattern, and what is special
   std::string text;                           // a Relay program
   std::vector<std::string> constants = {};    // the parameters of main that become constants
-  std::string free_op = {};                   // an op that any backend may compute; empty: all are the backend's
+  int native_line = 0;                        // the line of the text whose op is to be native; 0: none
   std::string reference = {};                 // an equal program of ops that the interpreter computes; empty: `text`
   std::vector<std::string_view> values = {};  // see given_tensor; empty: random ones
   bool is_brief = false;                      // only checks of what a run computes are made
@@ -47,7 +47,8 @@ std::vector<Case> variant_cases();
 Case in_dtype(const Case& one, const std::string& dtype);
 
 // Returns cases of several ops, made of ops that the backend takes in float32 at (3, 4): constants in every place,
-// values used twice, several results, chains. Either may be empty.
+// values used twice, several results, chains, two regions with a native op between them; and chains of layers with
+// weights, whether the backend takes them or not. Either may be empty.
 std::vector<Case> structure_cases(const std::vector<std::string>& unary, const std::vector<std::string>& binary);
 
 // Returns the names of ops of one and of two tensors without attributes, sorted.
@@ -56,9 +57,13 @@ std::vector<std::string> plain_ops(int num_inputs);
 // Reads the case as a typed module, its constants still parameters.
 IRModule module_of(const Case& one);
 
+// Returns the pattern of a --place that makes the op on `native_line` native.
+std::string native_places(const Case& one);
+
 // Returns cases that a pattern matches, if some can be made up: wildcards become parameters of shapes that ops take,
 // constants become constants. Of those that the backend takes, the first one that fits is repeated with another value
-// of each attribute that the pattern leaves open: "NAME/nn.conv2d.kernel_layout".
+// of each attribute that the pattern leaves open, "NAME/nn.conv2d.kernel_layout", and stands twice in one program,
+// "NAME/two_matches".
 std::vector<Case> pattern_cases(const std::string& name, const relay::DFPattern& pattern,
                                 const std::function<bool(const Case&)>& is_taken);
 

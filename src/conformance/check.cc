@@ -271,15 +271,21 @@ class CaseCheck {
   driver::CompileOptions options() const {
     driver::CompileOptions options{.jobs = 1, .backends = {backend_}, .native_forms = false};
     if (!case_.disabled_pass.empty()) options.passes.disabled_pass.push_back(case_.disabled_pass);
+    if (case_.native_line > 0) options.overrides.push_back({native_places(case_), std::string(partition::kNative)});
     return options;
+  }
+
+  // Returns whether an op is where the case wants it.
+  bool is_in_place(const artifact::Placement& one) const {
+    return one.backend == backend_ || one.reason == HR_REASON_PLACE_BY_OVERRIDE;
   }
 
   bool claims() {
     const driver::Explanation explained = driver::explain(model_, options());
     bool takes_all = !explained.placement.empty();
     for (const artifact::Placement& one : explained.placement) {
-      takes_all &= one.backend == backend_ || one.kind == case_.free_op;
-      if (one.backend == backend_ || one.kind == case_.free_op) continue;
+      takes_all &= is_in_place(one);
+      if (is_in_place(one)) continue;
       const std::string prefix = backend_ + ": ";
       add_refusal(one.kind, one.reason,
                   one.message.starts_with(prefix) ? one.message.substr(prefix.size()) : one.message);
@@ -293,7 +299,7 @@ class CaseCheck {
     check("compile", [&]() -> std::string {
       driver::CompiledModel made = driver::compile_to_memory(model_, options());
       for (const artifact::Placement& one : made.report.manifest.programs[0].placement) {
-        const bool is_refused = one.backend != backend_ && one.kind != case_.free_op;
+        const bool is_refused = !is_in_place(one);
         // A backend may take ops and not regions of several of them: then it says why, and the region is native.
         if (is_refused && case_.name.starts_with("structure/")) return report_.is_claimed = false, std::string();
         if (is_refused) return fmt::format("{} {}", one.kind, one.message);

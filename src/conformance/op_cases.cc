@@ -71,8 +71,12 @@ IRModule module_of(const Case& one) {
   return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + one.text, one.name));
 }
 
+// The text stands below the line of the version.
+std::string native_places(const Case& one) { return fmt::format("*:{}:*", one.native_line + 1); }
+
 std::string shown_program(const Case& one) {
   std::string text = one.text;
+  if (one.native_line > 0) text += fmt::format("// the op on line {} is native (--place)\n", one.native_line);
   if (!one.constants.empty()) text += fmt::format("// constants: %{}\n", fmt::join(one.constants, ", %"));
   return text;
 }
@@ -235,43 +239,6 @@ std::vector<Case> op_cases(const std::vector<std::string>& patterns) {
   for (const std::string& op : ops_without(all)) {
     if (const std::optional<Case> probe = probe_of(op)) add({*probe}, false);
   }
-  return cases;
-}
-
-std::vector<Case> structure_cases(const std::vector<std::string>& unary, const std::vector<std::string>& binary) {
-  std::vector<Case> cases;
-  const auto add = [&](const std::string& name, const std::string& params, const std::string& body,
-                       std::vector<std::string> constants = {}) {
-    std::string list;
-    for (const char param : params)
-      list += fmt::format("{}%{}: Tensor[(3, 4), float32]", list.empty() ? "" : ", ", param);
-    cases.push_back({"structure/" + name, fmt::format("def @main({}) {{\n{}\n}}\n", list, body), std::move(constants)});
-  };
-  if (!binary.empty()) {
-    // An op whose operands cannot be exchanged shows constants that were.
-    const auto ordered = std::find(binary.begin(), binary.end(), "subtract");
-    const std::string f = ordered == binary.end() ? binary[0] : *ordered;
-    add("value_used_twice", "x", fmt::format("{0}({0}(%x, %x), %x)", f));
-    add("two_constants", "xcd", fmt::format("{0}(%c, {0}(%x, %d))", f), {"c", "d"});
-    add("constants_against_their_order", "xcd", fmt::format("{0}({0}(%d, %x), %c)", f), {"c", "d"});
-    add("constant_used_twice", "xc", fmt::format("{0}({0}(%x, %c), {0}(%c, %x))", f), {"c"});
-    add("three_inputs", "xyz", fmt::format("{0}({0}(%z, %x), %y)", f));
-    add("diamond", "xy", fmt::format("let %a = {0}(%x, %y);\n{0}({0}(%a, %x), {0}(%y, %a))", f));
-    add("two_results", "xy", fmt::format("let %a = {0}(%x, %y);\n(%a, {0}(%a, %x))", f));
-    add("one_result_twice", "xy", fmt::format("let %a = {0}(%x, %y);\n(%a, %a)", f));
-    std::string chain;
-    for (int i = 0; i < 30; ++i)
-      chain +=
-          fmt::format("let %v{} = {}(%{}, %{});\n", i, f, i == 0 ? "x" : fmt::format("v{}", i - 1), i % 2 ? "x" : "y");
-    add("long_chain", "xy", chain + fmt::format("{}(%v29, %y)", f));
-  }
-  if (!unary.empty()) {
-    add("result_is_read", "x", fmt::format("let %a = {0}(%x);\n(%a, {0}(%a))", unary[0]));
-    add("two_regions", "x", fmt::format("({0}(%x), {0}(negative(%x)))", unary[0]));
-    cases.back().free_op = "negative";
-  }
-  if (!unary.empty() && !binary.empty())
-    add("mixed", "xc", fmt::format("{1}({0}({1}(%x, %c)), {0}(%x))", unary[0], binary[0]), {"c"});
   return cases;
 }
 

@@ -189,6 +189,31 @@ std::vector<Case> changed_cases(const std::string& name, const PatternProgram& p
   return cases;
 }
 
+// Returns a case of two matches: the second reads the first's result where the shapes let it, or stands beside it.
+std::optional<Case> twice(const std::string& name, const PatternProgram& program, const Shaped& one) {
+  const auto is_constant = [&](size_t param) {
+    return std::count(program.constants.begin(), program.constants.end(), program.params[param]) > 0;
+  };
+  const auto made_of = [&](std::optional<size_t> joined) {
+    const PatternProgram both = doubled(program, joined);
+    std::vector<Shape> shapes = one.shapes;
+    for (size_t i = 0; i < one.shapes.size(); ++i) {
+      if (joined != i) shapes.push_back(one.shapes[i]);
+    }
+    return Case{.name = name + "/two_matches",
+                .text = text_of(both, shapes),
+                .constants = both.constants,
+                .is_brief = true,
+                .is_match = true};
+  };
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    if (is_constant(i)) continue;
+    if (Case made = made_of(i); is_typed(made)) return made;
+  }
+  if (Case made = made_of(std::nullopt); is_typed(made)) return made;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Case> pattern_cases(const std::string& name, const relay::DFPattern& pattern,
@@ -205,6 +230,8 @@ std::vector<Case> pattern_cases(const std::string& name, const relay::DFPattern&
   const auto has_more = [](const Shaped& a, const Shaped& b) { return num_different(a) > num_different(b); };
   std::stable_sort(taken.begin(), taken.end(), has_more);
   for (Case& one : changed_cases(name, *program, taken)) cases.push_back(std::move(one));
+  if (taken.empty()) return cases;
+  if (std::optional<Case> made = twice(name, *program, taken.front())) cases.push_back(std::move(*made));
   return cases;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <map>
 
 #include "ir/expr.h"
@@ -86,6 +87,31 @@ class Writer {
 }  // namespace
 
 std::optional<PatternProgram> program_of(const DFPattern& pattern) { return Writer().write(pattern); }
+
+PatternProgram doubled(const PatternProgram& program, std::optional<size_t> joined) {
+  PatternProgram made = program;
+  std::map<std::string, std::string> copies;  // the values of the second copy, by those of the first
+  for (size_t i = 0; i < program.calls.size(); ++i)
+    copies[fmt::format("%{}", i)] = fmt::format("%{}", i + program.calls.size());
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    const std::string& param = program.params[i];
+    if (joined == i) {
+      copies["%" + param] = program.result;
+      continue;
+    }
+    made.params.push_back(fmt::format("w{}", i));
+    copies["%" + param] = "%" + made.params.back();
+    if (std::count(program.constants.begin(), program.constants.end(), param) > 0)
+      made.constants.push_back(made.params.back());
+  }
+  for (MadeCall call : program.calls) {
+    for (std::string& arg : call.args) arg = copies.at(arg);
+    made.calls.push_back(std::move(call));
+  }
+  const std::string& second = copies.at(program.result);
+  made.result = joined ? second : fmt::format("({}, {})", program.result, second);
+  return made;
+}
 
 std::string text_of(const PatternProgram& program, const std::vector<Shape>& shapes) {
   std::string params, body;

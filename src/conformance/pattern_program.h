@@ -29,6 +29,10 @@ struct PatternProgram {
 // Nothing for a pattern that has other parts than calls of ops, constants, wildcards, variables, dtypes and attributes.
 std::optional<PatternProgram> program_of(const relay::DFPattern& pattern);
 
+// Returns a program with two copies of this one, the second with parameters of its own behind those of the first; its
+// result is that of the second copy, whose parameter `joined` is the result of the first, or both results without one.
+PatternProgram doubled(const PatternProgram& program, std::optional<size_t> joined);
+
 // Returns the program as Relay text, with parameters of these shapes in float32, one for each.
 std::string text_of(const PatternProgram& program, const std::vector<Shape>& shapes);
 

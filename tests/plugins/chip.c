@@ -183,8 +183,10 @@ static int64_t put_composite(words* out, const hr_graph* graph, uint32_t node, c
   for (uint32_t i = 0; i < api->num_nodes(body); ++i) {
     if (api->kind(body, i) == HR_NODE_CONST) put_constant(out, body, i);
   }
-  put_value(out, SCALED_RELU, elements(api->result_type(graph, node, 0)), value_of[api->operand(graph, node, 0)], next,
-            0, 0);
+  int is_second = 0;
+  for (uint32_t i = 0; i < node; ++i) is_second |= api->kind(graph, i) == HR_NODE_COMPOSITE;
+  put_value(out, FAULT == 43 && is_second ? MULTIPLY : SCALED_RELU, elements(api->result_type(graph, node, 0)),
+            value_of[api->operand(graph, node, 0)], next, 0, 0);
   return next + 2;
 }
 
@@ -215,6 +217,10 @@ static const char* put_region(words* out, const hr_graph* graph) {
         ++next;
         break;
       case HR_NODE_CALL:
+        if (FAULT == 42 && kind_of(api->op(graph, node)) == RELU && kind_of(api->op(graph, a)) == DENSE) {
+          value_of[node] = value_of[a];
+          break;
+        }
         put_value(out, kind_of(api->op(graph, node)), elements(type), value_of[a],
                   api->num_operands(graph, node) > 1 ? value_of[b] : 0, real_attr(graph, node, "a_min"),
                   real_attr(graph, node, "a_max"));
@@ -251,7 +257,7 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
   }
   put(&out, 0x43484950); /* CHIP */
   put(&out, 0);
-  for (uint64_t i = 0; i < request->num_graphs && code == 0; ++i) {
+  for (uint64_t i = 0; i < (FAULT == 41 ? 1 : request->num_graphs) && code == 0; ++i) {
     const uint64_t before = out.count;
     const char* fault = put_region(&out, request->graphs[i]);
     if (FAULT == 26) fault = "the chip thought better of it";
@@ -390,7 +396,8 @@ static int32_t find(void* self, void* loaded, const char* name, int32_t num_work
   (void)num_workers;
   (void)message;
   for (int64_t i = 0; i < all->num_regions; ++i) {
-    if (strcmp(all->regions[i].name, name) == 0 || FAULT == 19) *found = &all->regions[i];
+    const int64_t given = FAULT == 40 ? all->num_regions - 1 - i : i;
+    if (strcmp(all->regions[i].name, name) == 0 || FAULT == 19) *found = &all->regions[given];
   }
   return 0;
 }

@@ -60,6 +60,10 @@ FAULTS = {
     37: ("asked whether it takes an op, it aborts", {"crash"}, "subtract/float32"),
     38: ("asked whether it takes an op, it does not answer", {"hang"}, "subtract/float32"),
     39: ("a run closes the report of its process, and never ends", {"hang"}, "add/float32"),
+    40: ("regions are exchanged", {"result"}, "structure/two_regions*"),
+    41: ("it compiles the first of two regions", {"compile"}, "structure/two_regions*"),
+    42: ("an op after a layer is left out", {"result"}, "structure/*/nn.dense"),
+    43: ("the second match is computed in part", {"result"}, "chip.scaled_relu/*"),
 }
 # Faults that no other check may find, of a backend that computes rightly.
 FIRST_OF_COSTS = 28
