@@ -1,11 +1,15 @@
 #include <fmt/ranges.h>
 #include <fnmatch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <random>
 
+#include "base/descriptor.h"
+#include "base/memory_file.h"
 #include "conformance/ask_in_child.h"
 #include "conformance/cases.h"
 #include "conformance/values.h"
@@ -123,12 +127,18 @@ std::vector<std::string> similar_subjects(const std::string& wanted, const parti
   constexpr size_t kMost = 4;
   const std::string head = wanted.substr(0, wanted.find('/')), tail = tail_of(head);
   std::vector<std::string> known = op_names(), similar;
+  known.push_back("structure");
   for (const partition::CompositePattern& pattern : backend.patterns()) known.push_back(pattern.name);
   for (const std::string& name : known) {
     if (!tail.empty() && (name == head || tail_of(name).starts_with(tail))) similar.push_back(name);
   }
-  for (size_t i = 0; i < known.size() && similar.empty(); ++i) {
-    if (!near_names(tail, {tail_of(known[i])}, '.').empty()) similar.push_back(known[i]);
+  if (similar.empty()) {
+    std::vector<std::string> tails;
+    std::transform(known.begin(), known.end(), std::back_inserter(tails), tail_of);
+    const std::vector<std::string> nearest = near_names(tail, tails, '.');
+    for (const std::string& name : known) {
+      if (std::count(nearest.begin(), nearest.end(), tail_of(name)) > 0) similar.push_back(name);
+    }
   }
   const auto is_shorter = [](const std::string& a, const std::string& b) {
     return std::pair(tail_of(a).size(), a) < std::pair(tail_of(b).size(), b);
@@ -162,6 +172,28 @@ std::vector<Case> make_cases(const partition::Backend& backend, const std::vecto
   return cases;
 }
 
+// Answers that a child leaves to this process, also where it then crashes.
+class KeptAnswers {
+ public:
+  bool add(bool answer) {
+    const char byte = answer ? 1 : 0;
+    const ssize_t written = ::write(file_.number(), &byte, 1);
+    static_cast<void>(written);  // the question is asked again then
+    return answer;
+  }
+  // Returns the answers in their order; none after the last.
+  std::optional<bool> next() {
+    char byte = 0;
+    if (::pread(file_.number(), &byte, 1, num_read_) != 1) return std::nullopt;
+    ++num_read_;
+    return byte != 0;
+  }
+
+ private:
+  Descriptor file_ = make_memory_file("answers").value_or_throw();
+  off_t num_read_ = 0;
+};
+
 // A backend in Python raises exceptions; any other may crash or hang, also when it is asked what it takes.
 bool may_crash(const std::string& backend) {
   const std::vector<std::string> in_python = driver::source_backends();
@@ -182,9 +214,18 @@ std::vector<Case> cases_for(const std::string& name, const std::vector<std::stri
     is_late = answer == Answer::late;
     return answer == Answer::yes;
   };
-  const auto ask_all = [&] { return make_cases(*backend, patterns, answers_yes), true; };
-  const bool is_safe = !may_crash(name) || ask_in_child(ask_all, seconds) == Answer::yes;
-  std::vector<Case> cases = make_cases(*backend, patterns, is_safe ? Ask(answers_yes) : in_child);
+  KeptAnswers kept;
+  const auto ask_all = [&] {
+    make_cases(*backend, patterns, [&](const Question& question) { return kept.add(answers_yes(question)); });
+    return true;
+  };
+  if (may_crash(name)) ask_in_child(ask_all, seconds);
+  // The questions are the same ones as long as the answers are: those that the child did not come to are asked now.
+  const Ask kept_or_asked = [&](const Question& question) {
+    const std::optional<bool> answer = kept.next();
+    return answer ? *answer : in_child(question);
+  };
+  std::vector<Case> cases = make_cases(*backend, patterns, may_crash(name) ? kept_or_asked : Ask(answers_yes));
   if (cases.empty() && !patterns.empty()) refuse_patterns(patterns, *backend);
   return cases;
 }

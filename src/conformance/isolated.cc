@@ -10,6 +10,7 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <deque>
 #include <thread>
@@ -147,6 +148,7 @@ class Checks {
 
  private:
   void run_from(size_t first) {
+    std::fflush(nullptr);  // a forked child would write what is left a second time
     Child child(request_, first);
     int64_t num_written = 0;
     std::string line;
@@ -213,6 +215,7 @@ void run_child(const std::string& backend, const std::vector<Case>& cases, size_
       one.is_claimed = true;
       one.findings.push_back({"case", error.what()});
     }
+    std::fflush(nullptr);  // what the case printed is counted as its own
     for (const Finding& finding : one.findings)
       write_line(report, fmt::format("finding\t{}\t{}", finding.check, one_line(finding.message)));
     for (const Finding& warning : one.warnings)

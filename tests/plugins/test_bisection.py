@@ -32,6 +32,13 @@ def @main(%a: Tensor[(4, 6), float32], %b: Tensor[(4, 6), float32]) {
   add(round(%1), %b)
 }
 """
+# Two regions, since the chip has no abs.
+APART = """#[version = "0.0.5"]
+def @main(%a: Tensor[(4, 6), float32], %b: Tensor[(4, 6), float32]) {
+  %0 = abs(subtract(%a, %b));
+  add(%0, %b)
+}
+"""
 # One function for two places.
 CALLED_TWICE = """#[version = "0.0.5"]
 def @r(%p: Tensor[(4), float32], %q: Tensor[(4), float32], Compiler="chip", Primitive=1, global_symbol="r") {
@@ -134,6 +141,15 @@ class Bisection(unittest.TestCase):
         alone = verify(WRONG, "--no-bisection", "--json", text=HIDDEN)
         self.assertEqual(alone.returncode, MISMATCH)
         self.assertIsNone(json.loads(alone.stdout)["bisection"])
+
+    def test_a_region_that_is_wrong_beside_another(self) -> None:
+        """Regions that the backend exchanges: each is right by itself, and no op of them is accused."""
+        run = verify("fault40", "--json", text=APART)
+        self.assertEqual(run.returncode, MISMATCH, run.stdout + run.stderr)
+        found = json.loads(run.stdout)["bisection"]
+        self.assertIsNone(found["guilty"])
+        self.assertIn("compiled by itself it is right", found["failure"])
+        self.assertEqual(verify("chip", text=APART).returncode, OK)
 
     def test_a_function_that_is_called_twice(self) -> None:
         run = verify("chip", "--json", text=CALLED_TWICE)

@@ -37,11 +37,21 @@ Bisection bisect(const partition::Plan& plan, const std::function<bool(const par
     ++found.num_compiles;
     return is_right(with_only(plan, rows, begin, end));
   };
-  if (rows.empty() || !is_right_with(0, 0)) return found;
+  if (rows.empty()) {
+    found.failure = "placed by itself, none of its ops goes to a backend";
+    return found;
+  }
+  if (!is_right_with(0, 0)) return found;
   size_t right = 0, wrong = rows.size();  // numbers of ops on backends, the first ones
   while (wrong - right > 1) {
     const size_t middle = right + (wrong - right) / 2;
     (is_right_with(0, middle) ? right : wrong) = middle;
+  }
+  if (wrong == rows.size() && is_right_with(0, wrong)) {
+    found.failure =
+        "compiled by itself it is right; it is wrong beside the regions that it was compiled with, or by an op that "
+        "the backend says it does not take";
+    return found;
   }
   const partition::PlannedOp& op = plan.ops[rows[right]];
   const bool alone = right == 0 || !is_right_with(right, wrong);

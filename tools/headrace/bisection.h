@@ -22,9 +22,9 @@ struct Bisection {
 };
 
 // Returns the first op such that the results are right where the ops before it are as `plan` says and the others
-// native, and wrong where this op is as the plan says, too. Expects that the results of `plan` itself are wrong. Asks
-// is_right() about plans that are like `plan`, but with some ops native; as often as the logarithm of their number, and
-// twice.
+// native, and wrong where this op is as the plan says, too. Asks is_right() about plans that are like `plan`, but with
+// some ops native; as often as the logarithm of their number, and three times. A plan without an op on a backend and
+// one whose results are right give a failure.
 Bisection bisect(const partition::Plan& plan, const std::function<bool(const partition::Plan&)>& is_right);
 
 // The sentence for users.

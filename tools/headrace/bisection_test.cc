@@ -72,7 +72,18 @@ TEST(Bisection, OpsWithoutANativeFormStay) {
 }
 
 TEST(Bisection, APlanWithoutBackends) {
-  EXPECT_FALSE(bisect({}, [](const partition::Plan&) { return false; }).guilty);
+  const Bisection found = bisect({}, [](const partition::Plan&) { return false; });
+  EXPECT_FALSE(found.guilty);
+  EXPECT_THAT(explain(found), HasSubstr("cannot be found: placed by itself, none of its ops goes to a backend"));
+}
+
+// As a region that is wrong only beside another one: no op is accused that was not seen to be wrong.
+TEST(Bisection, APlanThatIsRight) {
+  for (const int num_ops : {1, 2, 40}) {
+    const Bisection found = bisect(plan_of(num_ops), [](const partition::Plan&) { return true; });
+    EXPECT_FALSE(found.guilty);
+    EXPECT_THAT(explain(found), HasSubstr("cannot be found: compiled by itself it is right"));
+  }
 }
 
 TEST(Bisection, AFailureIsSaid) {
