@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import numpy as np
-from headrace import relay
+from headrace import UserError, relay
 from headrace.backend import Backend, Region
 
 OPS = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "exp": np.exp, "tanh": np.tanh}
@@ -23,8 +23,16 @@ class Elementwise(Backend):
 
     def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:
         if options:
-            raise ValueError(f"it has no option {', '.join(options)}")
-        return [write(region.function) for region in regions]
+            raise UserError(f"the backend elementwise has no option {', '.join(options)}")
+        return [self.compile_region(region.function) for region in regions]
+
+    def compile_region(self, function: Any) -> bytes | str:
+        nodes: list[Any] = []
+        relay.analysis.post_order_visit(function.body, nodes.append)
+        calls = [one for one in nodes if isinstance(one, relay.Call)]
+        # A region that a program marks by hand comes without a question to `supports`.
+        refusals = [answer for answer in map(self.supports, calls) if answer is not True]
+        return refusals[0] if refusals else write(function, nodes, calls)
 
     def load(self, data: bytes) -> Any:
         program = json.loads(data)
@@ -43,12 +51,9 @@ class Elementwise(Backend):
         return run
 
 
-def write(function: Any) -> bytes:
+def write(function: Any, nodes: list[Any], calls: list[Any]) -> bytes:
     """A region as JSON, whose values have numbers: inputs, then constants, then what each step computes."""
-    nodes: list[Any] = []
-    relay.analysis.post_order_visit(function.body, nodes.append)
     constants = [one for one in nodes if isinstance(one, relay.Constant)]
-    calls = [one for one in nodes if isinstance(one, relay.Call)]
     number = {node: i for i, node in enumerate([*function.params, *constants, *calls])}
     results = function.body.fields if isinstance(function.body, relay.Tuple) else [function.body]
     program = {

@@ -91,6 +91,7 @@ class StepWriter {
         return;
       case HR_NODE_CALL:
       case HR_NODE_COMPOSITE:
+        if (node.kind() == HR_NODE_CALL) refuse_unsupported(node);
         for (uint32_t i = 0; i < node.num_results(); ++i) own.push_back(add_value(node, i, Source::arena));
         add_step(node, own);
         return;
@@ -102,6 +103,12 @@ class StepWriter {
         return;
     }
     throw Refusal("a node is of a kind that this version of the backend does not know");
+  }
+
+  // A region that a program marks by hand comes without a question.
+  void refuse_unsupported(const Node& call) const {
+    const Verdict verdict = backend_.supports(call);
+    if (verdict.reason != HR_REASON_NONE) throw Refusal(verdict.message, verdict.reason);
   }
 
   std::vector<uint32_t> operands_of(const Node& node) const {

@@ -45,23 +45,45 @@ def _split_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return rest, files
 
 
+def _fault_of(file: str, error: BaseException) -> UserError:
+    """The error of a file of Python, with its place in the file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in reversed(frames) if frame.filename == os.path.abspath(file)]
+    line = error.lineno if isinstance(error, SyntaxError) else [*lines, None][0]
+    said = error.msg if isinstance(error, SyntaxError) else error
+    return UserError(f"--plugin: {file}:{line or 1}: {type(error).__name__}: {said}")
+
+
 def _run_file(file: str) -> ModuleType:
-    """Runs a file of Python. Its errors are errors of the user, with their place in the file."""
+    """Runs a file of Python. Its errors are errors of the user."""
     name = f"headrace_plugin_{Path(file).stem}"  # numpy.py hides no numpy
-    spec = importlib.util.spec_from_file_location(name, file)
+    spec = importlib.util.spec_from_file_location(name, os.path.abspath(file))
     if spec is None or spec.loader is None or not Path(file).is_file():
-        raise UserError(f"--plugin: '{file}' is not a file of Python")
+        raise UserError(f"--plugin: there is no file '{file}'")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == spec.origin]
-        line = error.lineno if isinstance(error, SyntaxError) else [*lines, None][0]
-        said = error.msg if isinstance(error, SyntaxError) else error
-        raise UserError(f"--plugin: {file}:{line or 1}: {type(error).__name__}: {said}") from error
+    except (Exception, SystemExit) as error:
+        raise _fault_of(file, error) from error
     return module
+
+
+def _register_class(kind: type, file: str) -> None:
+    from headrace import backend
+
+    name = getattr(kind, "name", "")
+    registered = backend._registered.get(name)
+    if not name or isinstance(registered, kind):  # the file registers it itself
+        return
+    if registered is not None or name in backend.names():
+        taken = f"there is a backend '{name}' already, {backend._origin(name)}"
+        raise UserError(f"--plugin: {file}: {taken}; give {kind.__name__} another name")
+    try:
+        made = kind()
+    except (Exception, SystemExit) as error:
+        raise _fault_of(file, error) from error
+    backend.register(made)
 
 
 def _import_backends(file: str) -> None:
@@ -71,18 +93,19 @@ def _import_backends(file: str) -> None:
 
     known, functions = set(backend.names()), list_global_func_names()
     module = _run_file(file)
-    defined = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
-    kinds = [one for one in defined if issubclass(one, backend.Backend)]
+    found = [one for one in vars(module).values() if isinstance(one, type) and issubclass(one, backend.Backend)]
+    kinds = [one for one in found if one.__module__ == module.__name__]
     for kind in kinds:
-        name = getattr(kind, "name", "")
-        if name in known:
-            taken = f"there is a backend '{name}' already, {backend._origin(name)}"
-            raise UserError(f"--plugin: {file}: {taken}; give {kind.__name__} another name")
-        if name and name not in backend.names():
-            backend.register(kind())
-    if set(backend.names()) == known and list_global_func_names() == functions:
-        fault = f"the class {kinds[0].__name__} has no name" if kinds else "it has no class of headrace.backend.Backend"
-        raise UserError(f"--plugin: {file} registers no backend and no function: {fault}")
+        _register_class(kind, file)
+    if set(backend.names()) != known or list_global_func_names() != functions:
+        return
+    fault = "it has no class of headrace.backend.Backend"
+    imported = [one for one in found if one is not backend.Backend]
+    if imported:
+        fault = f"its class {imported[0].__name__} is imported; add headrace.backend.register({imported[0].__name__}())"
+    if kinds:
+        fault = f"the class {kinds[0].__name__} has no name"
+    raise UserError(f"--plugin: {file} registers no backend and no function: {fault}")
 
 
 def _main(arguments: Sequence[str]) -> int:

@@ -127,8 +127,8 @@ Value call_python(const SharedObject& callable, Args args) {
     result.reset();
     if (python.is_kept_after(args))
       throw_user_error(
-          "a function keeps an array that was passed to it, whose memory ends with the call: keep a copy, "
-          "x.numpy().copy()");
+          "a function keeps an array that was passed to it, whose memory ends with the call: keep a copy, such as "
+          "numpy.array(x)");
     return {};
   } catch (nb::python_error& error) {
     if (python.has_borrowed()) {

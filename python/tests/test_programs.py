@@ -165,7 +165,7 @@ def test_a_file_of_backends(tmp_path):
     for wrong in ("none.py", "folder.py"):
         (tmp_path / "folder.py").mkdir(exist_ok=True)
         said = in_python("backend", "list", "--plugin", wrong, cwd=tmp_path, code=3)
-        assert f"headrace: --plugin: '{wrong}' is not a file of Python" in said
+        assert f"headrace: --plugin: there is no file '{wrong}'" in said
 
 
 def test_a_file_of_backends_may_have_the_name_of_a_package(tmp_path):
@@ -190,12 +190,23 @@ def test_a_file_of_backends_may_have_the_name_of_a_package(tmp_path):
             CRASHER.replace("crasher", "numpy"),
             "mine.py: there is a backend 'numpy' already, that of an installed package; give Crasher another name",
         ),
+        (
+            CRASHER + "\n\nclass Second(Crasher):\n    pass\n",
+            "mine.py: there is a backend 'crasher' already, that of the class headrace_plugin_mine.Crasher; give Second",
+        ),
+        (CRASHER + "\n    def __init__(self):\n        raise OSError('no device')\n", ": OSError: no device"),
+        (CRASHER + "\n    def __init__(self, device):\n        pass\n", "missing 1 required positional argument"),
+        (CRASHER + "\n    def __init__(self):\n        raise SystemExit(0)\n", ": SystemExit: 0"),
+        ("import sys\nsys.exit(3)\n", "mine.py:2: SystemExit: 3"),
+        ("from its_parts import Crasher\n", "its class Crasher is imported; add headrace.backend.register(Crasher())"),
     ],
 )
 def test_a_file_without_a_backend_of_its_own_is_an_error(tmp_path, text, said):
     (tmp_path / "mine.py").write_text(text)
+    (tmp_path / "its_parts.py").write_text(CRASHER)
     told = in_python("backend", "list", "--plugin", "mine.py", cwd=tmp_path, code=3)
-    assert f"headrace: --plugin: {said}" in told
+    assert "headrace: --plugin: mine.py" in told
+    assert said in told
     assert "Traceback" not in told
 
 

@@ -105,6 +105,32 @@ def test_the_moments_of_a_backend(program):
     assert seen[-1] == ("run", "tvmgen_default_test_moments_main_0")
 
 
+def test_options_that_compile_refuses_are_errors_without_a_region(tmp_path):
+    """By any exception, but not by one that compile raises without options, too."""
+    path = tmp_path / "none.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { cos(%x) }\n')
+
+    def refuses(self, regions, options):
+        return [{"level": b"exp"}[option] for option in options]
+
+    made("test_strict", compile=refuses)
+    with pytest.raises(hr.UserError, match="the backend 'test_strict' failed in compile: KeyError: 'foo'"):
+        hr.compile(path, backends=["test_strict"], backend_options={"test_strict": {"foo": 1}})
+
+    def wants_regions(self, regions, options):
+        return [regions[0].name.encode()]
+
+    made("test_wants_regions", compile=wants_regions)
+    hr.compile(path, backends=["test_wants_regions"], backend_options={"test_wants_regions": {"foo": 1}})
+
+
+def test_timeouts_of_the_kit():
+    made("test_timeouts")
+    for wrong in (0, -1, 1e99, float("nan"), "a", True):
+        with pytest.raises(hr.UserError, match="is no number of seconds from 0.1 to 86400"):
+            hr.backend.check("test_timeouts", ["exp/*"], timeout=wrong)
+
+
 def test_regions_of_equal_bytes_are_loaded_once(tmp_path):
     path = tmp_path / "two.relay"
     path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { exp(cos(exp(%x))) }\n')
@@ -636,6 +662,14 @@ def test_what_cannot_be_registered():
         (Exp, "expected a headrace.backend.Backend, got .*; give an object of the class"),
         (3, "expected a headrace.backend.Backend, got int"),
         (type("NoLoad", (Backend,), {"name": "test_no_load", "compile": Exp.compile})(), "has no method load"),
+        (
+            type(
+                "Typo",
+                (Backend,),
+                {"name": "test_typo", "suports": Exp.supports, "compile": Exp.compile, "load": Exp.load},
+            )(),
+            "the backend 'test_typo' has no method supports, and one named suports; did you mean supports?",
+        ),
         (type("NoName", (Exp,), {"name": "a b"})(), "'a b' is not a name of a backend"),
         (type("Native", (Exp,), {"name": "native"})(), "'native' is a word of the compiler's own"),
         (type("Default", (Exp,), {"name": "default"})(), "'default' is a word of the compiler's own"),

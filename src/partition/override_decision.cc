@@ -26,8 +26,10 @@ OverrideDecision::OverrideDecision(std::shared_ptr<const Decision> base, std::ve
 const PlaceOverride* OverrideDecision::match(const CallNode& op) const {
   const std::string place = place_of(op), name = short_place_of(op);
   for (const PlaceOverride& one : overrides_) {
-    if (fnmatch(one.pattern.c_str(), place.c_str(), 0) == 0 || fnmatch(one.pattern.c_str(), name.c_str(), 0) == 0)
-      return &one;
+    const auto matches = [&](const std::string& text) {  // a name with brackets is one as it stands, too
+      return one.pattern == text || fnmatch(one.pattern.c_str(), text.c_str(), 0) == 0;
+    };
+    if (matches(place) || matches(name)) return &one;
   }
   return nullptr;
 }

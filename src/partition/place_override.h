@@ -7,7 +7,7 @@ namespace headrace::partition {
 
 // Puts the ops whose names match a pattern on a backend. A name is what `headrace explain` shows.
 struct PlaceOverride {
-  std::string pattern;  // *, ? and [] as in names of files
+  std::string pattern;  // *, ? and [] as in names of files; or the name as it stands
   std::string backend;  // a name, or "native"
 };
 

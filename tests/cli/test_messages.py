@@ -56,9 +56,7 @@ class MessagesTest(CliTest):
             "empty.py' is not a shared library, but a file of Python; run `python -m headrace`, whose --plugin takes"
         )
         self.fails(USER, pattern, "backend", "list", "--plugin", "empty.py")
-        pattern = (
-            "'empty.py' is not the name of a backend; give a file of Python by --plugin of `python -m headrace`, and"
-        )
+        pattern = "'empty.py' is not the name of a backend; give a file of Python by `python -m headrace ... --plugin "
         self.fails(USER, pattern, "backend", "check", "empty.py")
         self.fails(USER, pattern, "explain", DIGITS, *ONE, "--backends", "empty.py")
         self.fails(

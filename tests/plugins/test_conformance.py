@@ -248,7 +248,9 @@ class ConformanceKit(unittest.TestCase):
         self.assertIn("no case has a name like 'no/such'", wrong.stderr)
         for given, meant in {
             "scaled/*": "did you mean 'chip.scaled_relu/*'?",
-            "sotfmax/*": "did you mean 'nn.softmax/*'?",
+            "sotfmax/*": "did you mean 'nn.softmax/*'",
+            "nn.rellu/*": "did you mean 'nn.relu/*'",
+            "structure/two_region": "did you mean 'structure/*'",
             "conv2d/strides": "did you mean 'nn.conv2d/*'",
             "nn.conv2d/stride": "did you mean 'nn.conv2d/*'",
             "?/*/*": "names are OP/CASE, such as 'nn.conv2d/strides'",

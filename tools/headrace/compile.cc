@@ -135,9 +135,25 @@ void note_unused_plugins(const driver::CompileReport& compiled, const driver::Co
     if (name.empty() || std::find(named.begin(), named.end(), name) != named.end() ||
         std::any_of(used.begin(), used.end(), [&](const artifact::Backend& one) { return one.name == name; }))
       continue;
-    fmt::print(stderr, "note: the backend '{0}' of {1} computes nothing here; --backends {0} gives it ops\n",
-               shown(name), shown(path));
+    const std::string remedy = options.plan.empty() ? fmt::format("--backends {} gives it ops", shown(name))
+                                                    : std::string("the plan gives it none");
+    fmt::print(stderr, "note: the backend '{}' of {} computes nothing here; {}\n", shown(name), shown(path), remedy);
   }
+}
+
+// Says where a backend failed when it was asked, so that native code computes what it may take.
+void note_failed_questions(const artifact::Manifest& manifest) {
+  int64_t count = 0;
+  std::string first;
+  for (const artifact::Program& program : manifest.programs) {
+    for (const artifact::Placement& one : program.placement) {
+      if (one.reason != HR_REASON_BACKEND_FAILED) continue;
+      if (++count == 1) first = one.message;
+    }
+  }
+  if (count == 0) return;
+  fmt::print(stderr, "note: a backend failed when it was asked about {} (headrace explain lists them): {}\n",
+             count_of(count, "op"), shown(first));
 }
 
 int compile(const CompileState& state, const Common& common) {
@@ -162,6 +178,7 @@ int compile(const CompileState& state, const Common& common) {
   }
   for (const pass::PassNote& note : compiled.notes) fmt::print(stderr, "{}\n", shown(to_text(note)));
   note_unused_plugins(compiled, options, common);
+  note_failed_questions(compiled.manifest);
   double total = 0;
   for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
   print_out("{}: {}, {} for {}, weights {}, arena {}, compiled in {}\n", shown(state.output),

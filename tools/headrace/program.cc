@@ -76,7 +76,9 @@ int run_program(int argc, char** argv, std::vector<std::string> words) {
   common.program = std::move(words);
   app.add_flag("--json", common.json, "Print one JSON object instead of text (docs/cli-json.md)");
   app.add_flag("--quiet,-q", common.quiet, "Show no progress");
-  app.add_option("--plugin", common.plugins, "Load a backend from a shared library; may be given several times")
+  app.add_option(
+         "--plugin", common.plugins,
+         "Load a backend from a shared library, or by `python -m headrace` from FILE.py; may be given several times")
       ->allow_extra_args(false)
       ->type_name("FILE");
   std::vector<std::pair<CLI::App*, Verb>> verbs;
@@ -86,7 +88,7 @@ int run_program(int argc, char** argv, std::vector<std::string> words) {
     CLI::App* sub = app.get_subcommands({}).back();
     sub->footer(sub->get_footer() +
                 "\nEvery verb also takes --json (one JSON object instead of text), --quiet (no progress) and\n"
-                "--plugin FILE (a backend from a shared library).");
+                "--plugin FILE (a backend from a shared library, or from FILE.py by `python -m headrace`).");
     verbs.emplace_back(sub, std::move(verb));
   }
   return run_line(app, verbs, common, argc, argv);

@@ -20,6 +20,7 @@ value is the class. It is imported when `compile`, `load`, `find` or `check` nam
 
 from __future__ import annotations
 
+import difflib
 import functools
 import sys
 import threading
@@ -313,14 +314,22 @@ class _Checked:
         return [bytes(answer) if isinstance(answer, (bytes, bytearray)) else _said(answer) for answer in answers]
 
     def _check_options(self, options: dict[str, Any]) -> list[bytes | str | Refusal]:
-        """Asks about options alone. A backend that fails otherwise expects regions, and tells when it gets some."""
+        """Asks about options alone. A backend that fails without them, too, expects regions."""
         try:
             self.backend.compile([], options)
         except UserError:
             raise
-        except Exception:
-            pass
+        except Exception as error:
+            if options and not self._fails_without_regions():
+                raise self._failure("compile", error, None) from error
         return []
+
+    def _fails_without_regions(self) -> bool:
+        try:
+            self.backend.compile([], {})
+        except Exception:
+            return True
+        return False
 
     def load(self, data: bytes) -> list[Callable[..., Any] | None]:
         """A function that gives the function of a region's tensors; one that gives its types, or None."""
@@ -451,6 +460,16 @@ def _said(answer: Any) -> Any:
     return "it does not say why" if answer is False or answer == "" else answer
 
 
+def _check_spelling(kind: type[Backend], name: str) -> None:
+    """Refuses a class that takes nothing because the method that says what it takes has a name that is nearly right."""
+    methods = ("supports", "patterns", "claim")
+    if any(getattr(kind, method) is not getattr(Backend, method) for method in methods):
+        return
+    for own in sorted(set(dir(kind)) - set(dir(Backend))):
+        for method in difflib.get_close_matches(own.lstrip("_"), methods, n=1, cutoff=0.8):
+            raise UserError(f"the backend '{name}' has no method {method}, and one named {own}; did you mean {method}?")
+
+
 def register(backend: Backend, override: bool = False) -> None:
     """Makes a backend known to this process, for `compile` and for the files that `load` opens.
 
@@ -474,6 +493,7 @@ def register(backend: Backend, override: bool = False) -> None:
     for method in ("compile", "load"):
         if getattr(type(backend), method) is getattr(Backend, method):
             raise UserError(f"the backend '{name}' has no method {method}; define it in {type(backend).__name__}")
+    _check_spelling(type(backend), name)
     checked = _Checked(backend)
     with _lock:
         if name in _registered and not override:
@@ -554,7 +574,7 @@ def check(name: str, cases: Iterable[str] | None = None, timeout: float = 60) ->
     cases : list of str, optional
         Only cases whose names match one of these, as "nn.conv2d/*".
     timeout : float
-        Seconds that a case may take.
+        Seconds that a case may take, from 0.1 to 86400.
 
     Returns
     -------
@@ -563,8 +583,10 @@ def check(name: str, cases: Iterable[str] | None = None, timeout: float = 60) ->
     Raises
     ------
     UserError
-        When there is no such backend or no such case.
+        When there is no such backend or no such case, and for another timeout.
     """
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0.1 <= timeout <= 86400:
+        raise UserError(f"timeout: {timeout!r} is no number of seconds from 0.1 to 86400")
     offer([_arguments.text(name, "name")])
     return _kit.check(name, [] if cases is None else _arguments.names(cases, "cases"), timeout)
 

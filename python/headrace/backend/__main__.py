@@ -22,7 +22,9 @@ def _parser() -> argparse.ArgumentParser:
     check = verbs.add_parser("check", help="check what a backend claims, for each op and pattern")
     check.add_argument("name", help="the backend's name: of an installed package, or built in")
     check.add_argument("--case", action="append", metavar="PATTERN", help="only such cases, as 'nn.conv2d/*'")
-    check.add_argument("--timeout", type=float, default=60, metavar="SECONDS", help="of one case (default: 60)")
+    check.add_argument(
+        "--timeout", type=float, default=60, metavar="SECONDS", help="of one case, 0.1 to 86400 (default: 60)"
+    )
     check.add_argument("--json", action="store_true", help="print the reports as JSON")
     return parser
 

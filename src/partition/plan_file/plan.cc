@@ -110,7 +110,7 @@ class PlanReader {
       source_->fail(root.begin, root.begin + 1, "this is not a plan; headrace explain --save-plan writes one");
     const JsonText& format = member(root, "headrace", JsonKind::kString);
     if (format.text != kPlanFormat)
-      fail(format, fmt::format("this is a '{}' of Headrace, no '{}'", format.text, kPlanFormat));
+      fail(format, fmt::format("this file of Headrace is of the format '{}', expected '{}'", format.text, kPlanFormat));
     const JsonText& version = member(root, "version", JsonKind::kInteger);
     if (version.integer < kOldestVersion || version.integer > kPlanVersion)
       fail(version, fmt::format("this is a plan of version {}, and this Headrace reads versions {} to {}; make the "

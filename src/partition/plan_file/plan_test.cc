@@ -139,7 +139,7 @@ constexpr Wrong kWrong[] = {
     {"\"kind\": \"exp\", \"backend\": \"one\"", "\"kind\": \"exp\", \"kind\": \"exp\", \"backend\": \"one\"", "13:34",
      "the key \"kind\" is there twice"},
     // JSON that is not a plan
-    {"\"plan\"", "\"object graph\"", "2:15", "this is a 'object graph' of Headrace, no 'plan'"},
+    {"\"plan\"", "\"object graph\"", "2:15", "this file of Headrace is of the format 'object graph', expected 'plan'"},
     {"\"headrace\": \"plan\",\n", "", "1:1", "this is not a plan; headrace explain --save-plan writes one"},
     {"\"version\": 2", "\"version\": 3", "3:14",
      "this is a plan of version 3, and this Headrace reads versions 1 to 2; make the plan again"},
