@@ -27,6 +27,7 @@ struct Case {
   bool is_probe = false;                      // made up for an op of which there is no case
   std::string disabled_pass = {};             // a pass that would remove the op; empty: all passes run
   bool is_match = false;                      // made for a pattern: the backend need not take the calls by themselves
+  bool is_marked = false;                     // the text marks a region of an op that the backend does not take
 };
 
 // Returns the program for readers: the text, and a comment that names the parameters that become constants.
@@ -56,6 +57,9 @@ std::vector<std::string> plain_ops(int num_inputs);
 
 // Reads the case as a typed module, its constants still parameters.
 IRModule module_of(const Case& one);
+
+// Returns whether the program of the case has types.
+bool has_type(const Case& one);
 
 // Returns the pattern of a --place that makes the op on `native_line` native.
 std::string native_places(const Case& one);

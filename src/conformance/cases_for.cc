@@ -46,18 +46,41 @@ bool answers_yes(const Question& question) {
   }
 }
 
+// Returns the text of a program of one op at (3, 4); `mark` has the attributes of a region that the op is alone in.
+std::string text_of_op(const std::string& op, int num_inputs, const std::string& dtype, const std::string& mark = "") {
+  const std::string type = fmt::format("Tensor[(3, 4), {}]", dtype), args = num_inputs == 1 ? "%x" : "%x, %y";
+  const std::string params = num_inputs == 1 ? "%x: " + type : fmt::format("%x: {0}, %y: {0}", type);
+  if (mark.empty()) return fmt::format("def @main({}) {{ {}({}) }}\n", params, op, args);
+  return fmt::format("def @marked({0}, {1}) {{ {2}({3}) }}\ndef @main({0}) {{ @marked({3}) }}\n", params, mark, op,
+                     args);
+}
+
 // Returns those of the ops that the backend takes in float32 at (3, 4).
 std::vector<std::string> taken_of(const std::vector<std::string>& ops, const partition::Backend& backend,
                                   int num_inputs, const Ask& ask) {
-  const char* params =
-      num_inputs == 1 ? "%x: Tensor[(3, 4), float32]" : "%x: Tensor[(3, 4), float32], %y: Tensor[(3, 4), float32]";
   std::vector<std::string> taken;
   for (const std::string& op : ops) {
-    const Case one{.name = op,
-                   .text = fmt::format("def @main({}) {{ {}({}) }}\n", params, op, num_inputs == 1 ? "%x" : "%x, %y")};
+    const Case one{.name = op, .text = text_of_op(op, num_inputs, "float32")};
     if (ask([&] { return is_taken(backend, module_of(one)); })) taken.push_back(op);
   }
   return taken;
+}
+
+// Returns cases of regions that are marked by hand: of these ops, in dtypes in which the backend does not take them.
+std::vector<Case> marked_cases(const std::vector<std::string>& ops, const partition::Backend& backend, int num_inputs,
+                               const Ask& ask) {
+  const std::string mark = fmt::format("Compiler=\"{}\", Primitive=1, global_symbol=\"marked\"", backend.name());
+  std::vector<Case> cases;
+  for (const std::string& op : ops) {
+    for (const char* dtype : {"int32", "float64"}) {
+      const Case plain{.name = op, .text = text_of_op(op, num_inputs, dtype)};
+      if (!has_type(plain) || ask([&] { return is_taken(backend, module_of(plain)); })) continue;
+      cases.push_back({.name = fmt::format("marked/{}/{}", op, dtype),
+                       .text = text_of_op(op, num_inputs, dtype, mark),
+                       .is_marked = true});
+    }
+  }
+  return cases;
 }
 
 }  // namespace
@@ -127,7 +150,7 @@ std::vector<std::string> similar_subjects(const std::string& wanted, const parti
   constexpr size_t kMost = 4;
   const std::string head = wanted.substr(0, wanted.find('/')), tail = tail_of(head);
   std::vector<std::string> known = op_names(), similar;
-  known.push_back("structure");
+  known.insert(known.end(), {"structure", "marked"});
   for (const partition::CompositePattern& pattern : backend.patterns()) known.push_back(pattern.name);
   for (const std::string& name : known) {
     if (!tail.empty() && (name == head || tail_of(name).starts_with(tail))) similar.push_back(name);
@@ -167,7 +190,11 @@ std::vector<Case> make_cases(const partition::Backend& backend, const std::vecto
     std::copy_if(std::move_iterator(more.begin()), std::move_iterator(more.end()), std::back_inserter(cases),
                  [&](const Case& one) { return is_chosen(one.name, patterns); });
   };
-  add(structure_cases(taken_of(plain_ops(1), backend, 1, ask), taken_of(plain_ops(2), backend, 2, ask)));
+  const std::vector<std::string> unary = taken_of(plain_ops(1), backend, 1, ask);
+  const std::vector<std::string> binary = taken_of(plain_ops(2), backend, 2, ask);
+  add(structure_cases(unary, binary));
+  add(marked_cases(unary, backend, 1, ask));
+  add(marked_cases(binary, backend, 2, ask));
   add(cases_of_patterns(backend, ask));
   return cases;
 }

@@ -144,6 +144,11 @@ class CaseCheck {
 
   CaseReport run() {
     make_model();
+    if (case_.is_marked) {
+      check("marked", [&] { return refused_or_right(); });
+      report_.is_claimed = true;
+      return report_;
+    }
     if (!is_taken()) return report_;
     report_.is_claimed = true;
     if (!case_.is_brief) check_costs();
@@ -382,6 +387,18 @@ class CaseCheck {
     }
     check("memory", [&] { return memory(); });
     compare_time();
+  }
+
+  // A program may mark a region without a question to the backend, which then refuses what it would not take.
+  std::string refused_or_right() {
+    try {
+      want_ = right_results_of(arguments_);
+      artifact_ = driver::open_compiled(driver::compile_to_memory(model_, options()), case_.name);
+    } catch (const UserError&) {  // nobody computes it, or it is refused
+      return "";
+    }
+    const std::string fault = differs(load::run(*executor(), inputs_), want_);
+    return fault.empty() ? "" : "it compiles an op that it says it does not take: " + fault;
   }
 
   std::shared_ptr<Executor> executor(int32_t threads = 1) const {

@@ -55,20 +55,20 @@ void add_binary_cases(const std::string& op, std::vector<Case>& cases) {
                    .text = fmt::format("def @main(%x: {}) {{ {}(%x, %x) }}\n", tensor("(3, 5)", "float32"), op)});
 }
 
+}  // namespace
+
+IRModule module_of(const Case& one) {
+  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + one.text, one.name));
+}
+
 // Not every op takes every dtype and every pair of shapes.
-bool is_valid(const Case& one) {
+bool has_type(const Case& one) {
   try {
     module_of(one);
     return true;
   } catch (const UserError&) {
     return false;
   }
-}
-
-}  // namespace
-
-IRModule module_of(const Case& one) {
-  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + one.text, one.name));
 }
 
 // The text stands below the line of the version.
@@ -179,7 +179,7 @@ std::optional<Case> probe_of(const std::string& op) {
       Case made{.name = op + "/probe",
                 .text = fmt::format("def @main({}) {{ {}({}) }}\n", params, op, args),
                 .is_probe = true};
-      if (is_valid(made)) return made;
+      if (has_type(made)) return made;
     }
   }
   return std::nullopt;
@@ -223,7 +223,7 @@ std::vector<Case> op_cases(const std::vector<std::string>& patterns) {
   std::vector<Case> cases;
   const auto add = [&](std::vector<Case> more, bool may_be_invalid) {
     for (Case& one : more) {
-      if (is_chosen(one.name, patterns) && (!may_be_invalid || is_valid(one))) cases.push_back(std::move(one));
+      if (is_chosen(one.name, patterns) && (!may_be_invalid || has_type(one))) cases.push_back(std::move(one));
     }
   };
   std::vector<Case> all = plain_cases();

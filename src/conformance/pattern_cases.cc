@@ -21,16 +21,6 @@ const std::vector<Shape>& shapes() {
   return all;
 }
 
-// Not all shapes and attributes fit each other.
-bool is_typed(const Case& one) {
-  try {
-    module_of(one);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
-}
-
 // A program with shapes that fit its ops.
 struct Shaped {
   Case made;
@@ -48,7 +38,7 @@ std::vector<Shaped> shaped_cases(const std::string& name, const PatternProgram& 
               .text = text_of(program, chosen),
               .constants = program.constants,
               .is_match = true};
-    if (is_typed(made)) cases.push_back({std::move(made), std::move(chosen)});
+    if (has_type(made)) cases.push_back({std::move(made), std::move(chosen)});
     size_t digit = 0;
     while (digit < num_params && ++choice[digit] == shapes().size()) choice[digit++] = 0;
     if (digit == num_params) break;
@@ -153,7 +143,7 @@ std::optional<Case> changed_case(const std::string& name, const PatternProgram& 
               .constants = program.constants,
               .is_brief = true,
               .is_match = true};
-    if (is_typed(made)) return made;
+    if (has_type(made)) return made;
   }
   return std::nullopt;
 }
@@ -208,9 +198,9 @@ std::optional<Case> twice(const std::string& name, const PatternProgram& program
   };
   for (size_t i = 0; i < program.params.size(); ++i) {
     if (is_constant(i)) continue;
-    if (Case made = made_of(i); is_typed(made)) return made;
+    if (Case made = made_of(i); has_type(made)) return made;
   }
-  if (Case made = made_of(std::nullopt); is_typed(made)) return made;
+  if (Case made = made_of(std::nullopt); has_type(made)) return made;
   return std::nullopt;
 }
 

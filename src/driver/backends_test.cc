@@ -357,6 +357,21 @@ TEST(Backends, WithoutPlacementOnlyTheNamedBackendIsLeft) {
   EXPECT_THAT(places({.target = given.target}), Contains("ccompiler")) << "the target names it";
 }
 
+// A name that explain shows is a place, although it has brackets; a pattern it is, too.
+TEST(Backends, APlaceIsANameOrAPattern) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
+  const Model model = make_model(
+      relay::infer_type(relay::parse_module(std::string("#[version = \"0.0.5\"]\n") + kThreeParts, "m[0].relay")));
+  CompileOptions options{.backends = {"ccompiler"}};
+  const artifact::Placement first = explain(model, options).placement.front();
+  ASSERT_THAT(first.op, HasSubstr("m[0].relay"));
+  ASSERT_EQ(first.backend, "ccompiler");
+  for (const std::string& pattern : {first.op, std::string("m[[]0]*")}) {
+    options.overrides = {{.pattern = pattern, .backend = "native"}};
+    EXPECT_EQ(explain(model, options).placement.front().backend, "native") << pattern;
+  }
+}
+
 TEST(Backends, NamesAreChecked) {
   if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const auto error = [](const std::string& name) {
