@@ -16,7 +16,8 @@
 namespace headrace {
 namespace plugin {
 
-// A backend whose regions are steps: calls and composites, in order. Tensors of known sizes alone.
+// A backend whose regions are steps: calls and composites, in order. Tensors of known sizes alone. A region that a
+// program marks by hand is refused where it has a call that `supports` refuses.
 class StepBackend : public Backend {
  public:
   // Writes what `load_step` needs to compute a call or a composite. Throws Refusal to leave the region to the host.

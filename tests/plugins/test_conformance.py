@@ -64,6 +64,7 @@ FAULTS = {
     41: ("it compiles the first of two regions", {"compile"}, "structure/two_regions*"),
     42: ("an op after a layer is left out", {"result"}, "structure/*/nn.dense"),
     43: ("the second match is computed in part", {"result"}, "chip.scaled_relu/*"),
+    44: ("a region that is marked is not checked", {"marked"}, "marked/*"),
 }
 # Faults that no other check may find, of a backend that computes rightly.
 FIRST_OF_COSTS = 28
