@@ -27,12 +27,22 @@ class Elementwise(Backend):
         return [self.compile_region(region.function) for region in regions]
 
     def compile_region(self, function: Any) -> bytes | str:
+        """A region as JSON, whose values have numbers: inputs, then constants, then what each step computes."""
         nodes: list[Any] = []
         relay.analysis.post_order_visit(function.body, nodes.append)
+        constants = [one for one in nodes if isinstance(one, relay.Constant)]
         calls = [one for one in nodes if isinstance(one, relay.Call)]
-        # A region that a program marks by hand comes without a question to `supports`.
-        refusals = [answer for answer in map(self.supports, calls) if answer is not True]
-        return refusals[0] if refusals else write(function, nodes, calls)
+        for answer in map(self.supports, calls):  # which nobody asked about a region that a program marks
+            if answer is not True:
+                return answer
+        number = {node: i for i, node in enumerate([*function.params, *constants, *calls])}
+        results = function.body.fields if isinstance(function.body, relay.Tuple) else [function.body]
+        program = {
+            "constants": [[list(one.data.shape), one.data.numpy().ravel().tolist()] for one in constants],
+            "steps": [[call.op.name, [number[arg] for arg in call.args]] for call in calls],
+            "results": [number[one] for one in results],
+        }
+        return json.dumps(program).encode()
 
     def load(self, data: bytes) -> Any:
         program = json.loads(data)
@@ -49,16 +59,3 @@ class Elementwise(Backend):
                 output[...] = values[number]
 
         return run
-
-
-def write(function: Any, nodes: list[Any], calls: list[Any]) -> bytes:
-    """A region as JSON, whose values have numbers: inputs, then constants, then what each step computes."""
-    constants = [one for one in nodes if isinstance(one, relay.Constant)]
-    number = {node: i for i, node in enumerate([*function.params, *constants, *calls])}
-    results = function.body.fields if isinstance(function.body, relay.Tuple) else [function.body]
-    program = {
-        "constants": [[list(one.data.shape), one.data.numpy().ravel().tolist()] for one in constants],
-        "steps": [[call.op.name, [number[arg] for arg in call.args]] for call in calls],
-        "results": [number[one] for one in results],
-    }
-    return json.dumps(program).encode()
