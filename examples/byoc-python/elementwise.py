@@ -32,9 +32,8 @@ class Elementwise(Backend):
         relay.analysis.post_order_visit(function.body, nodes.append)
         constants = [one for one in nodes if isinstance(one, relay.Constant)]
         calls = [one for one in nodes if isinstance(one, relay.Call)]
-        for answer in map(self.supports, calls):  # which nobody asked about a region that a program marks
-            if answer is not True:
-                return answer
+        if refusals := [answer for answer in map(self.supports, calls) if answer is not True]:
+            return refusals[0]  # nobody asked about a region that a program marks
         number = {node: i for i, node in enumerate([*function.params, *constants, *calls])}
         results = function.body.fields if isinstance(function.body, relay.Tuple) else [function.body]
         program = {
