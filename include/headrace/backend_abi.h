@@ -259,7 +259,8 @@ typedef struct hr_backend {
   int32_t (*load)(void* self, const void* blob, uint64_t size, void** loaded, const hr_message* message);
   void (*unload)(void* self, void* loaded);
   /* Finds the region of that name and makes it ready to run on `num_workers` threads: `*found` is what `run` is called
-   * with, or NULL when there is none. It lives as long as `loaded`. */
+   * with, or NULL when there is none. It lives as long as `loaded`. The host asks once for a name and a number of
+   * threads, and runs what it got from any number of threads at once. */
   int32_t (*find)(void* self, void* loaded, const char* region, int32_t num_workers, void** found,
                   const hr_message* message);
   /* Runs a region: args are the tensors of its inputs, then of its outputs, with the promises of kernel_abi.h. Works on

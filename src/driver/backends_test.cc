@@ -14,6 +14,7 @@
 #include "load/run.h"
 #include "partition/annotations.h"
 #include "partition/backend.h"
+#include "partition/compiler_functions.h"
 #include "partition/place.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
@@ -355,6 +356,42 @@ TEST(Backends, WithoutPlacementOnlyTheNamedBackendIsLeft) {
   EXPECT_EQ(alone.target->text("mcpu"), "x86-64-v3");
   EXPECT_THAT(places(alone), AllOf(Contains("examplejson"), Not(Contains("ccompiler"))));
   EXPECT_THAT(places({.target = given.target}), Contains("ccompiler")) << "the target names it";
+}
+
+// Passes recurse into composite functions, so a program of strangers cannot nest them without end.
+TEST(Backends, CompositesInEachOtherHaveALimit) {
+  const auto nested = [](int depth) {
+    std::string body = "exp(%x0)";
+    for (int i = 0; i < depth; ++i)
+      body = fmt::format("fn (%x{}: Tensor[(2), float32], Composite=\"any.p{}\") {{ {} }}(%x{})", i, i, body, i + 1);
+    return module_of(
+        fmt::format("def @f(%x{}: Tensor[(2), float32], Compiler=\"any\") {{ {} }}\n"
+                    "def @main(%x: Tensor[(2), float32]) {{ @f(%x) }}\n",
+                    depth, body));
+  };
+  EXPECT_EQ(explain(make_model(nested(60)), {}).placement.size(), 1u);
+  const std::string limit = "more than 64 functions with the attribute Composite are in each other";
+  EXPECT_THAT(kit::user_error_of([&] { explain(make_model(nested(70)), {}); }), HasSubstr(limit));
+  EXPECT_NO_THROW(partition::inline_compiler_functions(nested(60), {"f"}));
+  EXPECT_THAT(kit::user_error_of([&] { partition::inline_compiler_functions(nested(70), {"f"}); }), HasSubstr(limit));
+}
+
+class GivesNothing : public partition::Backend {
+ public:
+  std::string_view name() const override { return "gives_nothing"; }
+  partition::Verdict supports(const relay::CallNode&) const override { return {}; }
+  std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
+    return std::vector<Expected<partition::RegionCode>>(request.regions.size(), partition::RegionCode{});
+  }
+};
+
+TEST(Backends, ARegionWithoutCodeIsAnErrorOfItsBackend) {
+  register_all();
+  partition::register_backend(std::make_shared<const GivesNothing>());
+  EXPECT_THAT(
+      kit::user_error_of(
+          [&] { compile_to_memory(make_model(module_of(kThreeParts)), {.backends = {"gives_nothing"}}); }),
+      HasSubstr("the backend 'gives_nothing' gives no code for the region 'tvmgen_default_gives_nothing_main_0'"));
 }
 
 // A name that explain shows is a place, although it has brackets; a pattern it is, too.

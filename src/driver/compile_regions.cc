@@ -111,6 +111,9 @@ class RegionCompiler {
       return;
     }
     const RegionCode& made = code.value();
+    if (!made.module && made.symbol.empty())
+      throw_user_error("the backend '{}' gives no code for the region '{}', and no reason", regions_[index].backend,
+                       regions_[index].name);
     if (codegen::is_c_module(made.module)) return take_source(index, made.module, options);
     made_.regions[index] = {.symbol = made.symbol, .module = made.module, .workspace_bytes = made.workspace_bytes};
     if (!made.object.bytes.empty()) made_.objects.push_back(made.object);

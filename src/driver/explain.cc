@@ -53,13 +53,14 @@ partition::PlanCost cost_of(const IRModule& canonical, const Placing& placing, c
       .plan_of(placing.decision->module(), placing.decision->labels());
 }
 
-// Sets what the placement costs. A backend that cannot say what its ops cost does not keep the rest from being shown.
+// Sets what the placement costs. A backend that cannot say its costs does not keep the rest from being shown.
 void add_cost(Explanation& explanation, const IRModule& canonical, const Placing& placing,
               const CompileOptions& options) {
   explanation.plan_cost = placing.decision->cost();
   explanation.is_by_cost = explanation.plan_cost.has_value();
-  if (explanation.plan_cost || placing.decision->backends().empty()) return;
   try {
+    add_borders(explanation.graph, placing, options);
+    if (explanation.plan_cost || placing.decision->backends().empty()) return;
     explanation.plan_cost = cost_of(canonical, placing, options);
   } catch (const Error& error) {
     if (exit_code_of(error) == HR_INTERNAL) throw;
@@ -77,7 +78,6 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
   auto [placing, placed] = place_model(canonical, options);
   explanation.graph = partition::read_graph(placed, *placing.decision);
-  add_borders(explanation.graph, placing, options);
   add_cost(explanation, canonical, placing, options);
   if (with_plan) {
     explanation.plan = make_model_plan(canonical, placing);

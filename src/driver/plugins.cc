@@ -95,13 +95,15 @@ std::string load_plugin(const std::string& path) {
   static std::set<std::string> known;
   const std::scoped_lock lock(mutex);
   const std::vector<std::string> of_python = source_backends();
+  std::shared_ptr<const Backend> made;  // before the plugin has its name: its patterns may be wrong
   const backends::plugin::PluginPtr plugin = backends::plugin::open_plugin(path, [&](const auto& one) {
-    const std::string origin = backends::plugin::origin_of(one);
-    partition::check_new_backend(one.name, origin);
-    if (std::find(of_python.begin(), of_python.end(), one.name) != of_python.end())
-      partition::throw_name_taken(one.name, "that of an installed package of Python", origin);
+    const std::string origin = backends::plugin::origin_of(*one);
+    partition::check_new_backend(one->name, origin);
+    if (std::find(of_python.begin(), of_python.end(), one->name) != of_python.end())
+      partition::throw_name_taken(one->name, "that of an installed package of Python", origin);
+    made = backends::plugin::make_backend(one);
   });
-  if (!known.contains(plugin->name)) partition::register_backend(backends::plugin::make_backend(plugin));
+  if (!known.contains(plugin->name)) partition::register_backend(made ? made : backends::plugin::make_backend(plugin));
   known.insert(plugin->name);
   return plugin->name;
 }

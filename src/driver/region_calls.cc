@@ -92,7 +92,7 @@ std::optional<Value> RegionCalls::call(const Function& region, std::span<const V
     flatten(arg, inputs);
   }
   std::shared_ptr<const Code> code = find(region, types);
-  if (!code) code = add(make_code(region, types));
+  if (!code) code = add(make_code(region, types));  // two threads may both compile it; one result is kept
   if (!code->executor) return std::nullopt;
   size_t next = 0;
   return assemble(code->result, load::run(*code->executor, inputs), next);
@@ -125,6 +125,11 @@ std::string RegionCalls::name_of(const Function& region) const {
 std::shared_ptr<const RegionCalls::Code> RegionCalls::find(const Function& region,
                                                            const std::vector<Type>& args) const {
   const std::scoped_lock lock(mutex_);
+  return find_locked(region, args);
+}
+
+std::shared_ptr<const RegionCalls::Code> RegionCalls::find_locked(const Function& region,
+                                                                  const std::vector<Type>& args) const {
   const auto is_it = [&](const auto& code) {
     return std::equal(code->args.begin(), code->args.end(), args.begin(), args.end(), is_same) &&
            (code->region == region || structural_equal(Value(code->region), Value(region)));
@@ -134,10 +139,10 @@ std::shared_ptr<const RegionCalls::Code> RegionCalls::find(const Function& regio
 }
 
 std::shared_ptr<const RegionCalls::Code> RegionCalls::add(Code code) {
-  auto added = std::make_shared<const Code>(std::move(code));
   const std::scoped_lock lock(mutex_);
-  codes_.push_back(added);
-  return added;
+  if (auto known = find_locked(code.region, code.args)) return known;
+  codes_.push_back(std::make_shared<const Code>(std::move(code)));
+  return codes_.back();
 }
 
 RegionCalls::Code RegionCalls::make_code(const Function& region, const std::vector<Type>& args) const {
@@ -146,7 +151,9 @@ RegionCalls::Code RegionCalls::make_code(const Function& region, const std::vect
   try {
     compile(name, code);
   } catch (const UserError& error) {
-    if (fallback_ == executors::Fallback::none || partition::find_backend(backend)) throw;
+    // One that is registered may lack its library.
+    const bool is_missing = dynamic_cast<const MissingError*>(&error) != nullptr || !partition::find_backend(backend);
+    if (fallback_ == executors::Fallback::none || !is_missing) throw;
     code.event = {.region = name, .backend = backend, .reason = HR_REASON_BACKEND_MISSING, .message = error.message()};
   }
   return code;

@@ -42,6 +42,8 @@ class RegionCalls {
 
   std::string name_of(const relay::Function& region) const;
   std::shared_ptr<const Code> find(const relay::Function& region, const std::vector<Type>& args) const;
+  std::shared_ptr<const Code> find_locked(const relay::Function& region, const std::vector<Type>& args) const;
+  // Returns the code that is kept: another thread's where that was faster.
   std::shared_ptr<const Code> add(Code code);
   Code make_code(const relay::Function& region, const std::vector<Type>& args) const;
   void compile(const std::string& name, Code& code) const;

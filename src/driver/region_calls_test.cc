@@ -5,11 +5,14 @@
 
 #include <atomic>
 #include <limits>
+#include <thread>
 
+#include "driver/explain.h"
 #include "kit/errors.h"
 #include "object/shape_tuple.h"
 #include "ops/all_ops.h"
 #include "partition/backend.h"
+#include "partition/merge.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "runtime/function_module.h"
@@ -21,6 +24,7 @@ using executors::Fallback;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 std::atomic<int> num_compiled = 0;
 
@@ -128,6 +132,50 @@ TEST(RegionCalls, FunctionsThatAreValuesCallTheBackend) {
   for (int i = 0; i < 3; ++i)
     EXPECT_THAT(floats(literal({Value(scalar(true)), Value(tensor({0, 1}))})), ElementsAre(42, 42));
   EXPECT_EQ(num_compiled, 1);
+}
+
+// A backend that is registered, and whose library is not there.
+class WithoutLibrary : public partition::Backend {
+ public:
+  std::string_view name() const override { return "without_library"; }
+  partition::Verdict supports(const relay::CallNode&) const override { throw MissingError("its library is not there"); }
+  bool one_call_per_region() const override { throw MissingError("its library is not there"); }
+  std::span<const partition::CompositePattern> patterns() const override { throw MissingError("not there"); }
+  std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest&) const override {
+    throw MissingError("its library is not there");
+  }
+};
+
+TEST(RegionCalls, ABackendWithoutItsLibraryIsMissing) {
+  const std::string text = "def @main(%a: Tensor[(2), float32], Compiler=\"without_library\") { negative(%a) }\n";
+  read(text);
+  partition::register_backend(std::make_shared<const WithoutLibrary>());
+  Program run(text);
+  EXPECT_THAT(floats(run({Value(tensor({0, 1}))})), ElementsAre(0, -1));
+  ASSERT_THAT(run.calls.fallbacks(), SizeIs(1));
+  EXPECT_EQ(run.calls.fallbacks()[0].reason, HR_REASON_BACKEND_MISSING);
+  EXPECT_THAT(run.calls.fallbacks()[0].message, HasSubstr("its library is not there"));
+  Program strict(text, Fallback::none);
+  EXPECT_THAT(kit::user_error_of([&] { strict({Value(tensor({0, 1}))}); }), HasSubstr("its library is not there"));
+  // A pass over graphs needs no backend, and what the costs are is all that is not said of the program.
+  const IRModule annotated = read(
+      "def @main(%x: Tensor[(2), float32]) {\n"
+      "  annotation.compiler_end(exp(annotation.compiler_begin(%x, compiler=\"without_library\")), "
+      "compiler=\"without_library\")\n}\n");
+  EXPECT_NO_THROW(partition::merge_compiler_regions(annotated));
+  const Explanation explained = explain(make_model(read(text)), {});
+  EXPECT_EQ(explained.placement.at(0).backend, "without_library");
+}
+
+// Threads that call a region for the first time together get one result, and one event.
+TEST(RegionCalls, ThreadsShareTheFirstCall) {
+  for (int trial = 0; trial < 20; ++trial) {
+    Program run("def @main(%a: Tensor[(2), float32], Compiler=\"nobody\") { negative(%a) }\n");
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) threads.emplace_back([&] { run({Value(tensor({0, 1}))}); });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(run.calls.fallbacks(), SizeIs(1));
+  }
 }
 
 TEST(RegionCalls, ARegionIsTheWholeProgram) {

@@ -32,7 +32,7 @@ struct RegionSource {
   IRModule module;           // the function, under `name`, with all functions and data types that it uses
 };
 
-// The code of a region, in one of two forms.
+// The code of a region: a module, or else an object with a symbol. One with neither is an error of the backend.
 struct RegionCode {
   // A module of C source (codegen/c_module.h), which is compiled to such an object; or any other module with a function
   // of the region's name. It is called with a DLTensor* for each tensor of the parameters,
@@ -56,6 +56,7 @@ struct RegionRequest {
   Map<std::string, Value> options = {};  // this backend's pass configuration relay.ext.NAME.options
 };
 
+// What computes regions. Every function may throw a MissingError: the backend is known, and its library is not there.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -155,7 +155,9 @@ class CompilerInliner {
       if (!moves) lets.emplace_back(relay::make_var(param->name_hint, {}, param->span), after.args[i]);
       renewal.values.emplace(param.object(), moves ? after.args[i] : Expr(lets.back().first));
     }
+    relay::check_composite_depth(++depth_, before);
     Expr result = passes::renewed(body(callee.body, &composite), renewal);
+    --depth_;
     for (size_t i = lets.size(); i-- > 0;) result = relay::make_let(lets[i].first, lets[i].second, result, after.span);
     return result;
   }
@@ -174,6 +176,7 @@ class CompilerInliner {
   const IRModule& module_;
   std::unordered_set<std::string> names_;
   passes::Effects effects_;
+  int depth_ = 0;  // of functions in each other
 };
 
 }  // namespace

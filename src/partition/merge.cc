@@ -12,6 +12,16 @@ namespace headrace::partition {
 
 namespace {
 
+// A pass over graphs needs no backend: one that is not there, or lacks its library, has large regions.
+bool takes_one_call(const std::string& compiler) {
+  const auto backend = find_backend(compiler);
+  try {
+    return backend != nullptr && backend->one_call_per_region();
+  } catch (const MissingError&) {
+    return false;
+  }
+}
+
 // Joins the parts of one body in rounds, each of which allows some compilers.
 class PartMerger {
  public:
@@ -24,8 +34,7 @@ class PartMerger {
       scope_[static_cast<size_t>(group_[i])] = given_.flow.scope[i];
     }
     for (const std::string& compiler : std::set<std::string>(of_group_.begin(), of_group_.end())) {
-      const auto backend = find_backend(compiler);
-      if (backend != nullptr && backend->one_call_per_region()) one_call_.insert(compiler);
+      if (takes_one_call(compiler)) one_call_.insert(compiler);
     }
     adopt_tuples();
   }

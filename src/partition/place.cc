@@ -9,6 +9,7 @@
 #include "ops/call_fusion.h"
 #include "partition/compiler_functions.h"
 #include "partition/regions.h"
+#include "relay/composites.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/regions.h"
@@ -145,7 +146,9 @@ class Placer {
 
   void place_piece(const Region& region, const CallNode& piece, const Verdict& why) {
     const size_t before = placed_.placement.size();
+    relay::check_composite_depth(++depth_, piece);
     place_ops(region, piece.op.as<FunctionNode>()->body, &why);
+    --depth_;
     if (placed_.placement.size() == before) return;
     for (LabelSeconds& one : decision_.costs_of(placed_.call(piece))) {
       if (one.label != kNative) placed_.costs.back().push_back(std::move(one));
@@ -163,6 +166,7 @@ class Placer {
   const Decision& decision_;
   PlacedModule placed_;
   std::unordered_map<std::string, size_t> number_of_region_;  // by name
+  int depth_ = 0;                                             // of composite functions in each other
 };
 
 // Returns the names of the composite functions that no backend computes at one of their calls. At all others they are

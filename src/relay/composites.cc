@@ -14,4 +14,13 @@ std::string composite_name(const FunctionNode& function) {
   return name && name->is<std::string>() ? name->as<std::string>() : "";
 }
 
+void check_composite_depth(int depth, const CallNode& call) {
+  constexpr int kMost = 64;
+  if (depth > kMost)
+    throw_at(call.span, "compile",
+             fmt::format("more than {} functions with the attribute Composite are in each other here; write their "
+                         "bodies into one",
+                         kMost));
+}
+
 }  // namespace headrace::relay

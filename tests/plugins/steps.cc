@@ -22,6 +22,11 @@ struct Subtract : Kernel {
   void run(const Call& call) const override {
     const float *a = call.data<float>(0), *b = call.data<float>(1);
     float* y = call.data<float>(2);
+    for (size_t i = 0; i < 3; ++i) {
+      const DLTensor& tensor = call.tensor(i);
+      if (tensor.strides == nullptr || (tensor.ndim > 0 && tensor.strides[tensor.ndim - 1] != 1))
+        throw std::runtime_error("a tensor has no strides, or others than dense ones");
+    }
     call.parallel_for(count, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) y[i] = a[i] - b[i];
     });

@@ -1,4 +1,5 @@
 // Plugins from their library to an artifact and back; what is said to those that are wrong; the view of a graph.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,6 +68,25 @@ IRModule chip_program() {
       row({1, -2, 3, 0.5F}),
       NDArray::from_vector({2, 4}, DataType::float_(32), std::vector<float>{1, 2, 3, 4, -1, 0.5F, 0.25F, 8})};
   return typed(kProgram, constants);
+}
+
+// A plugin may make ready what it runs in `find`, and nothing gives that back before it is unloaded.
+TEST(Plugin, ARegionIsFoundOnceForANumberOfWorkers) {
+  load("chip");
+  const auto artifact = driver::open_compiled(
+      driver::compile_to_memory(driver::make_model(chip_program()), {.backends = {"chip"}}), "chip");
+  void* library = ::dlopen(path_of("chip").c_str(), RTLD_NOW | RTLD_NOLOAD);
+  ASSERT_NE(library, nullptr);
+  const int& finds = *static_cast<const int*>(::dlsym(library, "chip_num_finds"));
+  const int before = finds;
+  for (int i = 0; i < 10; ++i) {
+    for (const int32_t threads : {1, 2}) {
+      const auto executor = load::make_executor(artifact, "default", {.threads = threads});
+      load::run(*executor, std::vector<NDArray>{row({1, 2, 3, 4}), row({1, 2, 3, 4})});
+    }
+  }
+  EXPECT_EQ(finds - before, 2 * 2);  // two regions
+  ::dlclose(library);
 }
 
 TEST(Plugin, FromALibraryToAnArtifactAndBack) {
@@ -419,6 +439,13 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }),
               HasSubstr("run `python -m headrace`, whose --plugin takes such files"));
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
+}
+
+// Runs after the test before it: the name is free for a library that is right.
+TEST(Plugin, ALibraryWithWrongPatternsKeepsNoName) {
+  EXPECT_THAT(kit::user_error_of([] { load("wrong27"); }), HasSubstr("wrong27"));
+  EXPECT_EQ(load("mended27"), "wrong27");
+  EXPECT_EQ(load("mended27"), "wrong27");
 }
 
 // By another path it is the same library; a copy of its file is another one.

@@ -135,7 +135,7 @@ void* open_library(const std::string& path) {
   throw UserError(text);
 }
 
-PluginPtr open_plugin(const std::string& path, const std::function<void(const Plugin&)>& check) {
+PluginPtr open_plugin(const std::string& path, const std::function<void(const PluginPtr&)>& check) {
   void* handle = open_library(path);
   OpenPlugins& all = open_plugins();
   const std::scoped_lock lock(all.mutex);
@@ -146,7 +146,7 @@ PluginPtr open_plugin(const std::string& path, const std::function<void(const Pl
       throw_user_error("the backends '{}' and '{}' are both named '{}'; load one of them", known->path, path,
                        plugin->name);
   }
-  if (check) check(*plugin);
+  if (check) check(plugin);
   register_loader(plugin);
   all.by_handle.emplace(handle, plugin);
   return plugin;

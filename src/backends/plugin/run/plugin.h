@@ -28,7 +28,7 @@ void* open_library(const std::string& path);
 // version of the interface that is not read, lacks its name, its version or a function that it must have, or there is
 // another plugin of its name. `check`, unless null, is called with a plugin that is new before anything is registered,
 // and may refuse it by an exception.
-PluginPtr open_plugin(const std::string& path, const std::function<void(const Plugin&)>& check = {});
+PluginPtr open_plugin(const std::string& path, const std::function<void(const PluginPtr&)>& check = {});
 
 // Throws UserError if a plugin is not of the recorded version, which compiled its modules, and does not accept what
 // that version compiled. Libraries of minor versions before 4 accept all.

@@ -62,12 +62,16 @@ class Loaded {
   }
 
   const Plugin& plugin() const { return *plugin_; }
-  // Returns null where there is no region of that name.
+  // Returns null where there is no region of that name. Asks the plugin once for each name and number of workers, since
+  // what it returns lives as long as what it loaded.
   void* find(const std::string& region, int32_t num_workers) const {
+    const std::scoped_lock lock(mutex_);
+    if (const auto known = found_.find({region, num_workers}); known != found_.end()) return known->second;
     MessageRoom room;
     void* found = nullptr;
     if (plugin_->table.find(plugin_->table.self, loaded_, region.c_str(), num_workers, &found, room.view()) != 0)
       throw_user_error("the backend '{}' cannot run its region '{}' here: {}", plugin_->name, region, room.text());
+    if (found != nullptr) found_.emplace(std::pair(region, num_workers), found);
     return found;
   }
   // Returns what the plugin says of a region that it found.
@@ -120,6 +124,8 @@ class Loaded {
   SavedModule blob_;  // a function may outlive the module, and the plugin reads the bytes and the constants
   std::vector<const DLTensor*> constants_;  // those of the blob
   void* loaded_ = nullptr;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<std::string, int32_t>, void*> found_;
 };
 
 // One region as a kernel.
