@@ -39,7 +39,7 @@ enum class Source : uint32_t { argument, constant, arena };
 struct StepValue {
   DLDataType dtype{};
   std::vector<int64_t> shape;
-  std::vector<int64_t> strides;  // dense; one more than nothing for a scalar, so that there is a pointer
+  std::vector<int64_t> strides;  // dense
   Source source = Source::arena;
   const void* data = nullptr;  // a constant's, which the host keeps
 
@@ -226,7 +226,7 @@ class StepKernel : public Kernel {
     if (source > static_cast<uint32_t>(Source::arena)) throw std::runtime_error("a tensor is of an unknown source");
     value.source = static_cast<Source>(source);
     value.size_bytes = size_bytes_of(value.dtype, {value.shape.data(), value.shape.size()});
-    value.strides.assign(value.shape.size() + 1, 1);
+    value.strides.assign(value.shape.size(), 1);
     for (size_t i = value.shape.size(); i-- > 1;) value.strides[i - 1] = value.strides[i] * value.shape[i];
     if (value.source == Source::constant) value.data = constant_of(value, in.get_constant());
     if (value.source == Source::argument) ++num_inputs_;

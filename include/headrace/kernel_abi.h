@@ -6,9 +6,9 @@
  * called by several threads at once. It returns 0, or another number after writing a sentence into `env->message`.
  *
  * What a kernel may assume of its arguments: `byte_offset` is 0; shape, dtype and strides are those it was compiled
- * for, with `strides` never NULL; `data` is 64-byte aligned for weights, and aligned to the element for all others: the
- * inputs and outputs of a program, and intermediate values, which may be parts of one storage. It must not write to its
- * inputs.
+ * for, with `strides` never NULL but for scalars; `data` is 64-byte aligned for weights, and aligned to the element for
+ * all others: the inputs and outputs of a program, and intermediate values, which may be parts of one storage. It must
+ * not write to its inputs.
  *
  * Version 1. A host of version v runs kernels of every version from HR_KERNEL_ABI_OLDEST to v: fields are only ever
  * appended, and `size` says how many bytes of hr_kernel_env the host filled in. */

@@ -255,7 +255,7 @@ def test_a_failed_request_has_its_stage_and_cause():
     with pipeline.chain([double, pipeline.Stage(fails_on_three, name="check", backend="python")]) as pipe:
         good, bad, last = pipe.submit(1), pipe.submit(1.5), pipe.submit(2)
         with pytest.raises(
-            pipeline.StageFailed, match=r"request 1 failed in stage 'check' \(python\): 'three'"
+            pipeline.StageFailed, match=r"request 1 failed in stage 'check' \(python\): KeyError: 'three'"
         ) as caught:
             bad.wait()
         assert (caught.value.seq, caught.value.stage, caught.value.backend) == (1, "check", "python")

@@ -163,7 +163,10 @@ TEST(RegionCalls, ABackendWithoutItsLibraryIsMissing) {
       "  annotation.compiler_end(exp(annotation.compiler_begin(%x, compiler=\"without_library\")), "
       "compiler=\"without_library\")\n}\n");
   EXPECT_NO_THROW(partition::merge_compiler_regions(annotated));
-  const Explanation explained = explain(make_model(read(text)), {});
+  const Explanation explained =
+      explain(make_model(read("def @f(%a: Tensor[(2), float32], Compiler=\"without_library\") { negative(%a) }\n"
+                              "def @main(%a: Tensor[(2), float32]) { exp(@f(%a)) }\n")),
+              {});
   EXPECT_EQ(explained.placement.at(0).backend, "without_library");
 }
 

@@ -1,6 +1,7 @@
 #include "driver/save_pipeline.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "artifact/artifact_file.h"
 #include "base/memory_file.h"
@@ -9,6 +10,7 @@
 #include "driver/target.h"
 #include "executors/pipeline/batch_ports.h"
 #include "executors/pipeline/plan_spec.h"
+#include "load/load_module.h"
 
 namespace headrace::driver {
 
@@ -126,7 +128,14 @@ std::vector<PipelinePort> stage_ports(const std::vector<artifact::TensorSpec>& s
   return ports;
 }
 
+void check_pipeline_name(const std::string& path) {
+  if (load::format_of(path, "") != "so")
+    throw_user_error("cannot write '{}': a pipeline is a shared object; give it a name that ends in .so, as {}.so",
+                     path, std::filesystem::path(path).stem().string());
+}
+
 SavedPipeline save_pipeline(PipelineContent content, const std::string& path) {
+  check_pipeline_name(path);
   join_models(content);
   const std::vector<artifact::Manifest> manifests = read_manifests(content);
   PipelinePlan& plan = content.plan;

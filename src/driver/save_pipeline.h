@@ -27,6 +27,9 @@ struct SavedPipeline {
 // Returns the ports of a stage for the inputs or the outputs of its program.
 std::vector<artifact::PipelinePort> stage_ports(const std::vector<artifact::TensorSpec>& specs);
 
+// Refuses a name that is not one of a shared object, such as that of another model.
+void check_pipeline_name(const std::string& path);
+
 // Writes the file `path`, which appears complete or not at all. load::open_pipeline opens it, with the runtime alone;
 // it needs no other file and can be moved. Throws UserError for a plan that makes no pipeline (check_spec), a model
 // that is not an artifact, has its weights in another file or lacks the stage's program, programs that make no batch,

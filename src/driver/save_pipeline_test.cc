@@ -184,6 +184,18 @@ TEST_F(SavePipeline, AStageRunsInAProcessOfItsOwn) {
   EXPECT_EQ(metrics().pids, std::vector<int64_t>{0});
 }
 
+// Who has two models may write the second in the place of the output.
+TEST_F(SavePipeline, TheNameOfAnotherFileIsRefused) {
+  for (const std::string name : {"b.onnx", "frames.npy", "plan.json", "kernels.ll"}) {
+    const std::string path = ::testing::TempDir() + name;
+    std::ofstream(path) << "mine";
+    EXPECT_THAT(kit::user_error_of([&] { save_pipeline(two_stages(), path); }),
+                HasSubstr("a pipeline is a shared object; give it a name that ends in .so, as " +
+                          name.substr(0, name.find('.')) + ".so"));
+    EXPECT_EQ(std::filesystem::file_size(path), 4u);
+  }
+}
+
 TEST_F(SavePipeline, ContentThatIsNoPipelineIsNamed) {
   PipelineContent content = two_stages();
   content.plan.outputs.clear();

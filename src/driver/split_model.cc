@@ -85,10 +85,13 @@ int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds
 void check(const CompileOptions& compile) {
   if (!compile.plan.empty() || compile.plan_text)
     throw_user_error(
-        "a plan says where the ops of a whole model go, and each stage is compiled by itself; choose backends instead");
+        "a plan (--plan) says where the ops of a whole model go, and each stage is compiled by itself; leave it out, "
+        "and "
+        "choose backends");
   if (!compile.overrides.empty())
     throw_user_error(
-        "single ops are placed in a whole model, and each stage is compiled by itself; choose backends instead");
+        "single ops are placed (--place) in a whole model, and each stage is compiled by itself; leave that out, and "
+        "choose backends");
   if (!compile.dump_tir.empty())
     throw_user_error("the loops of stages are not dumped; compile the whole model for that");
 }
@@ -370,6 +373,7 @@ SplitModel split_model(const Model& model, const CompileOptions& compile, const 
 SplitFile split_to_file(const Model& model, const std::string& path, const CompileOptions& compile,
                         const SplitModelOptions& options) {
   check_no_input(path, model.files, "the model");
+  check_pipeline_name(path);
   static_cast<void>(OutputFile(path));  // throws where nothing can be written
   SplitFile file{.split = split_model(model, compile, options), .nbytes = 0, .simulated = {}, .simulation = {}};
   SavedPipeline saved = save_pipeline(std::move(file.split.content), path);

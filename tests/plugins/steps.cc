@@ -24,7 +24,7 @@ struct Subtract : Kernel {
     float* y = call.data<float>(2);
     for (size_t i = 0; i < 3; ++i) {
       const DLTensor& tensor = call.tensor(i);
-      if (tensor.strides == nullptr || (tensor.ndim > 0 && tensor.strides[tensor.ndim - 1] != 1))
+      if (tensor.ndim > 0 && (tensor.strides == nullptr || tensor.strides[tensor.ndim - 1] != 1))
         throw std::runtime_error("a tensor has no strides, or others than dense ones");
     }
     call.parallel_for(count, [&](int64_t begin, int64_t end) {

@@ -231,6 +231,7 @@ Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
   auto state = std::make_shared<SplitState>();
   CLI::App* verb = pipeline.add_subcommand("split", "Split a model into stages that run at the same time");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
+  for (const char* option : {"--plan", "--place"}) verb->get_option(option)->group("");  // they are refused
   takes_path(verb->add_option("-o,--output", state->output, "The file of the pipeline, such as pipe.so")->required(),
              "FILE");
   takes(verb->add_option("--stages", state->split.stages, "Largest number of stages")->capture_default_str(),

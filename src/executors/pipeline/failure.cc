@@ -31,10 +31,17 @@ std::string batch_text(const Failure& failure) {
                      failure.batch_last);
 }
 
+// Returns the message of what failed, with the class of an exception of another language: "KeyError: 'boxes'".
+std::string cause_text(const ErrorObj* cause) {
+  if (cause == nullptr) return "no error was given";
+  const bool is_foreign = static_cast<bool>(cause->payload) && cause->message != cause->kind;
+  return is_foreign ? fmt::format("{}: {}", cause->kind, cause->message) : cause->message;
+}
+
 }  // namespace
 
 std::string message_of(const Failure& failure) {
-  const std::string cause = failure.cause ? failure.cause->message : "no error was given";
+  const std::string cause = cause_text(failure.cause.get());
   const std::string backend = failure.backend.empty() ? "" : fmt::format(" ({})", failure.backend);
   const std::string stage = fmt::format("stage '{}'{}", failure.stage, backend);
   switch (failure.kind) {
