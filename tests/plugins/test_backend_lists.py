@@ -46,6 +46,8 @@ def missing(name: str, has_run: bool, is_plugin: bool) -> list[str]:
         "tests/plugins/CMakeLists.txt": name == "null"  # it takes no op
         or (bool(option) and f"{name}:{option}" in read("tests/plugins/CMakeLists.txt")),
     }
+    for file in ("cmake/HeadraceInstall.cmake", "python/CMakeLists.txt", "python/wheel.cmake", "tools/wheel.py"):
+        places[file] = not is_plugin or f"headrace_{name}" in read(file)
     return [place for place, is_there in places.items() if not is_there]
 
 
