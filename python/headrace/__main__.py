@@ -48,7 +48,7 @@ def _split_plugins(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 def _fault_of(file: str, error: BaseException) -> UserError:
     """The error of a file of Python, with its place in the file."""
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in reversed(frames) if frame.filename == os.path.abspath(file)]
+    lines = [frame.lineno for frame in reversed(frames) if frame.filename == str(Path(file).absolute())]
     line = error.lineno if isinstance(error, SyntaxError) else [*lines, None][0]
     said = error.msg if isinstance(error, SyntaxError) else error
     return UserError(f"--plugin: {file}:{line or 1}: {type(error).__name__}: {said}")
@@ -57,7 +57,7 @@ def _fault_of(file: str, error: BaseException) -> UserError:
 def _run_file(file: str) -> ModuleType:
     """Runs a file of Python. Its errors are errors of the user."""
     name = f"headrace_plugin_{Path(file).stem}"  # numpy.py hides no numpy
-    spec = importlib.util.spec_from_file_location(name, os.path.abspath(file))
+    spec = importlib.util.spec_from_file_location(name, Path(file).absolute())
     if spec is None or spec.loader is None or not Path(file).is_file():
         raise UserError(f"--plugin: there is no file '{file}'")
     module = importlib.util.module_from_spec(spec)

@@ -192,7 +192,7 @@ def test_a_file_of_backends_may_have_the_name_of_a_package(tmp_path):
         ),
         (
             CRASHER + "\n\nclass Second(Crasher):\n    pass\n",
-            "mine.py: there is a backend 'crasher' already, that of the class headrace_plugin_mine.Crasher; give Second",
+            "there is a backend 'crasher' already, that of the class headrace_plugin_mine.Crasher; give Second another",
         ),
         (CRASHER + "\n    def __init__(self):\n        raise OSError('no device')\n", ": OSError: no device"),
         (CRASHER + "\n    def __init__(self, device):\n        pass\n", "missing 1 required positional argument"),

@@ -127,7 +127,7 @@ def test_options_that_compile_refuses_are_errors_without_a_region(tmp_path):
 def test_timeouts_of_the_kit():
     made("test_timeouts")
     for wrong in (0, -1, 1e99, float("nan"), "a", True):
-        with pytest.raises(hr.UserError, match="is no number of seconds from 0.1 to 86400"):
+        with pytest.raises(hr.UserError, match=r"is not a number of seconds from 0\.1 to 86400"):
             hr.backend.check("test_timeouts", ["exp/*"], timeout=wrong)
 
 

@@ -215,7 +215,7 @@ void run_child(const std::string& backend, const std::vector<Case>& cases, size_
       one.is_claimed = true;
       one.findings.push_back({"case", error.what()});
     }
-    std::fflush(nullptr);  // what the case printed is counted as its own
+    std::fflush(nullptr);  // so that the case is charged with what it printed
     for (const Finding& finding : one.findings)
       write_line(report, fmt::format("finding\t{}\t{}", finding.check, one_line(finding.message)));
     for (const Finding& warning : one.warnings)

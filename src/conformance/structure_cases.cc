@@ -19,7 +19,7 @@ Case structure(const std::string& name, const std::vector<std::pair<std::string,
   return {"structure/" + name, fmt::format("def @main({}) {{\n{}\n}}\n", list, body), std::move(constants)};
 }
 
-// The same with parameters of a letter each, all small.
+// Returns such a program whose parameters have a letter each and are all small.
 Case small_structure(const std::string& name, const std::string& params, const std::string& body,
                      Texts constants = {}) {
   std::vector<std::pair<std::string, std::string>> shaped;

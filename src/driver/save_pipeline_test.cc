@@ -184,7 +184,7 @@ TEST_F(SavePipeline, AStageRunsInAProcessOfItsOwn) {
   EXPECT_EQ(metrics().pids, std::vector<int64_t>{0});
 }
 
-// Who has two models may write the second in the place of the output.
+// Somebody with two models may write the second in the place of the output.
 TEST_F(SavePipeline, TheNameOfAnotherFileIsRefused) {
   for (const std::string name : {"b.onnx", "frames.npy", "plan.json", "kernels.ll"}) {
     const std::string path = ::testing::TempDir() + name;

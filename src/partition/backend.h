@@ -56,7 +56,7 @@ struct RegionRequest {
   Map<std::string, Value> options = {};  // this backend's pass configuration relay.ext.NAME.options
 };
 
-// What computes regions. Every function may throw a MissingError: the backend is known, and its library is not there.
+// Computes regions. Every function may throw a MissingError: the backend is known, and its library is not there.
 class Backend {
  public:
   virtual ~Backend() = default;

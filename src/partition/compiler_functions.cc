@@ -176,7 +176,7 @@ class CompilerInliner {
   const IRModule& module_;
   std::unordered_set<std::string> names_;
   passes::Effects effects_;
-  int depth_ = 0;  // of functions in each other
+  int depth_ = 0;  // how many functions around this one
 };
 
 }  // namespace

@@ -166,7 +166,7 @@ class Placer {
   const Decision& decision_;
   PlacedModule placed_;
   std::unordered_map<std::string, size_t> number_of_region_;  // by name
-  int depth_ = 0;                                             // of composite functions in each other
+  int depth_ = 0;                                             // how many composite functions are around this one
 };
 
 // Returns the names of the composite functions that no backend computes at one of their calls. At all others they are

@@ -1,6 +1,6 @@
 // Place: makes the regions of a decision, and lists where each op goes and why; between the canonical passes and the
-// native ones. Regions that are chosen here hold what the canonical passes made; functions that the program marks are as
-// it wrote them.
+// native ones. Regions that are chosen here hold what the canonical passes made; functions that the program marks are
+// as it wrote them.
 //
 //   def @f(%a, Compiler="x") { exp(%a) }         regions: @f for x
 //   def @main(%p) { add(@f(%p), %p) }       ->   placement: exp by x, in @f; add by native

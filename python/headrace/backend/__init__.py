@@ -586,7 +586,7 @@ def check(name: str, cases: Iterable[str] | None = None, timeout: float = 60) ->
         When there is no such backend or no such case, and for another timeout.
     """
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0.1 <= timeout <= 86400:
-        raise UserError(f"timeout: {timeout!r} is no number of seconds from 0.1 to 86400")
+        raise UserError(f"timeout: {timeout!r} is not a number of seconds from 0.1 to 86400")
     offer([_arguments.text(name, "name")])
     return _kit.check(name, [] if cases is None else _arguments.names(cases, "cases"), timeout)
 
