@@ -199,7 +199,7 @@ def test_answers_to_claim_are_checked(tmp_path):
         ("it has no time", r"\(test-claims: it has no time\)"),
         ([None], "claim gave .*, expected a list of relay.TensorType, or a sentence"),
         (7, "claim gave .*, expected a list of relay.TensorType, or a sentence"),
-        ([], "does not say the types of all its results"),
+        ([], "says the types of 0 results, and it has 1"),
     ):
         backend.answer = answer
         with pytest.raises(hr.UserError, match=message):

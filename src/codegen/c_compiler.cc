@@ -9,13 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <vector>
 
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "base/read_text.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 
 extern char** environ;
@@ -118,11 +119,22 @@ std::vector<std::string> words_of(const std::string& compiler) {
   return words.empty() ? std::vector<std::string>{compiler} : words;
 }
 
+// Returns how a file begins, which a compiler may have written in any encoding and at any length.
+std::string first_text(const std::string& path) {
+  constexpr size_t kShown = 400;
+  std::string bytes(kShown, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<size_t>(file.gcount()));
+  // A character that the end cuts would be shown as broken.
+  for (size_t cut = 0; bytes.size() == kShown && cut < 3 && !is_utf8(bytes); ++cut) bytes.pop_back();
+  return as_utf8(bytes);
+}
+
 // Throws UserError for a compiler that ended with this wait status.
 void check_status(int status, const std::string& name, const std::string& errors) {
   if (status == 0) return;
-  constexpr size_t kShown = 400;
-  const std::string said = read_text(errors, "file of errors").substr(0, kShown);
+  const std::string said = first_text(errors);
   const std::string end = WIFEXITED(status) ? fmt::format("it ended with the exit status {}", WEXITSTATUS(status))
                                             : fmt::format("it was ended by the signal {}", WTERMSIG(status));
   throw_user_error("the {} failed: {}", name, said.empty() ? end + " and no message" : said);

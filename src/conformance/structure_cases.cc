@@ -90,10 +90,19 @@ std::vector<Case> layer_structures(const Layer& layer, const std::string& g) {
   };
   const std::string first = fmt::format("let %a = {};\n", call("x", "w")), last = call("b", "v");
   std::vector<Case> cases{add("two_layers", fmt::format("{}{}", first, call("a", "v"))),
-                          apart(add("two_regions", fmt::format("{}let %b = negative(%a);\n{}", first, last)))};
+                          apart(add("two_regions", fmt::format("{}let %b = negative(%a);\n{}", first, last))),
+                          add("activations", first + "let %b = nn.leaky_relu(%a, alpha=0.25f);\nnn.relu(%b)")};
   if (g.empty()) return cases;
   cases.push_back(add("layers_and_g", fmt::format("{0}let %b = {1}(%a);\nlet %c = {2};\n{1}(%c)", first, g, last)));
   return cases;
+}
+
+// A convolution with windows that lie in the padding as a whole, and what libraries compute with it as one.
+Case wide_padding() {
+  return structure("wide_padding/nn.conv2d", {{"x", "(1, 3, 8, 8)"}, {"w", "(8, 3, 1, 1)"}, {"z", "(1, 8, 10, 8)"}},
+                   "let %a = nn.conv2d(%x, %w, kernel_size=[1, 1], channels=8, padding=[1, 0, 1, 0]);\n"
+                   "nn.relu(add(%a, %z))",
+                   {"w"});
 }
 
 }  // namespace
@@ -111,6 +120,7 @@ std::vector<Case> structure_cases(const Texts& unary, const Texts& binary) {
     cases.push_back(
         small_structure("mixed", "xc", fmt::format("{1}({0}({1}(%x, %c)), {0}(%x))", unary[0], binary[0]), {"c"}));
   for (const Layer& layer : kLayers) add(layer_structures(layer, unary.empty() ? "" : unary[0]));
+  cases.push_back(wide_padding());
   return cases;
 }
 

@@ -33,7 +33,9 @@ std::atomic<int> num_compiled = 0;
 Value write_42(Args args) {
   const auto* x = static_cast<const DLTensor*>(args[0].v.v_ptr);
   const auto* y = static_cast<const DLTensor*>(args[args.size() - 1].v.v_ptr);
-  if (static_cast<const float*>(x->data)[0] > 1000) throw_user_error("the chip is on fire");
+  const float first = static_cast<const float*>(x->data)[0];
+  if (first > 2000) throw_user_error("the chip is too hei\xdf");  // not UTF-8
+  if (first > 1000) throw_user_error("the chip is on fire");
   for (int64_t i = 0; i < y->shape[0]; ++i) static_cast<float*>(y->data)[i] = 42;
   return Value();
 }
@@ -223,6 +225,13 @@ TEST(RegionCalls, ABackendThatFailsIsReplacedAndReported) {
   EXPECT_EQ(events[0].run, 2u);
   Program strict(text, Fallback::none);
   EXPECT_THAT(kit::user_error_of([&] { strict({Value(tensor({2000, 0}))}); }), HasSubstr("the chip is on fire"));
+}
+
+TEST(RegionCalls, AMessageInAnotherEncodingIsShown) {
+  Program run(std::string(kExp) + "def @main(%x: Tensor[(2), float32]) { @exp_of(%x) }\n");
+  run({Value(tensor({3000, 0}))});
+  ASSERT_EQ(run.calls.fallbacks().size(), 1u);
+  EXPECT_EQ(run.calls.fallbacks()[0].message, "the chip is too hei\xef\xbf\xbd");
 }
 
 TEST(RegionCalls, ABackendThatIsMissingIsReplacedAndReported) {

@@ -48,8 +48,10 @@ void check_list(const std::vector<Pass>& passes, const PassContext& context) {
   for (const Pass& pass : passes) {
     if (!is_chosen(pass.info, context)) continue;
     check_required(pass, context);
+    bool is_repeated = false;  // it also stands before what it must stand before: the list goes through both again
     for (const PassInfo* earlier : before) {
-      if (names_one(earlier->runs_after, pass.info))
+      is_repeated |= earlier->name == pass.info.name;
+      if (!is_repeated && names_one(earlier->runs_after, pass.info))
         throw_user_error("{} comes after {}, and in this list before it; put {} first", earlier->name, pass.info.name,
                          pass.info.name);
     }

@@ -133,6 +133,7 @@ TEST(RunPasses, AnOrderThatIsDeclaredIsHeld) {
   const Pass first = logging_pass(log, "First", 2);
   run_passes({first, last}, make_module(), {});
   run_passes({last, undo, first}, make_module(), {});
+  run_passes({first, last, first, last}, make_module(), {});  // as two rounds of partitioning
   PassContext low;
   low.opt_level = 1;
   run_passes({last, first}, make_module(), low);  // which does not run the first

@@ -53,7 +53,7 @@ class MessagesTest(CliTest):
         self.fails(USER, "empty.so' is not a shared library; give", "targets", "--plugin", "empty.so")
         (self.folder / "empty.py").write_text("")
         pattern = (
-            "empty.py' is not a shared library, but a file of Python; run `python -m headrace`, whose --plugin takes"
+            "empty.py' is not a shared library, but a file of Python; give it by `python -m headrace ... --plugin "
         )
         self.fails(USER, pattern, "backend", "list", "--plugin", "empty.py")
         pattern = "'empty.py' is not the name of a backend; give a file of Python by `python -m headrace ... --plugin "

@@ -167,6 +167,14 @@ class ConformanceKit(unittest.TestCase):
                 (report,) = json.loads(run.stdout)["cases"]
                 self.assertTrue({f["check"] for f in report["findings"]} & {"result", "crash", "load"}, report)
 
+    def test_a_library_that_does_not_come_back_when_it_is_loaded(self) -> None:
+        ended = check("wrong38")
+        self.assertEqual((ended.returncode, ended.stdout), (3, ""))
+        self.assertIn("wrong38.so' ends the process that loads it, in its headrace_backend_entry", ended.stderr)
+        late = check("wrong39", "--timeout", "0.5")
+        self.assertEqual((late.returncode, late.stdout), (3, ""))
+        self.assertIn("wrong39.so' did not end within 0.5 seconds (--timeout)", late.stderr)
+
     def test_a_failure_shows_the_program(self) -> None:
         path = str(Path(OPTIONS.plugins) / "fault3.so")
         command = [OPTIONS.program, "backend", "check", path, "--case", "structure/two_constants"]

@@ -1,6 +1,7 @@
 /* Backends that are wrong, one for each value of WRONG, for tests of what Headrace says to them. */
 #include <headrace/backend_abi.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <string.h>
 
 #define TEXT_(x) #x
@@ -108,6 +109,8 @@ static int32_t entry_types(void* self, void* region, hr_entry_types* types, cons
 HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend* backend, const hr_message* message) {
   static char long_name[100], long_version[258];
   (void)host;
+  if (WRONG == 38) _exit(0);
+  if (WRONG == 39) pause();
   HR_FILL_ABI(hr_backend, backend);
   if (WRONG == 2) backend->abi.major = 99;
   if (WRONG == 33) backend->abi.size = 20;

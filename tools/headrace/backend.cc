@@ -6,6 +6,7 @@
 #include <cstring>
 #include <iostream>
 
+#include "conformance/ask_in_child.h"
 #include "conformance/isolated.h"
 #include "conformance/report.h"
 #include "driver/all_backends.h"
@@ -188,18 +189,37 @@ std::function<pid_t(size_t, int, int)> starter(const CheckState& state, const Co
   };
 }
 
+// Loads a library in a child first. An error of it comes again as it is loaded here.
+void check_loads(const std::string& library, double timeout) {
+  const auto loads = [&] {
+    try {
+      driver::load_plugin(library);
+    } catch (const std::exception&) {
+      return false;
+    }
+    return true;
+  };
+  const conformance::Answer answer = conformance::ask_in_child(loads, timeout);
+  if (answer == conformance::Answer::crashed)
+    throw_user_error("the library '{}' ends the process that loads it, in its headrace_backend_entry or a constructor",
+                     library);
+  if (answer == conformance::Answer::late)
+    throw_user_error("loading the library '{}' did not end within {} seconds (--timeout)", library, timeout);
+}
+
 // Returns the name of a backend that is named, also by an alias, or lies at a path.
-std::string resolve(const std::string& backend) {
+std::string resolve(const std::string& backend, double timeout) {
   if (backend.find('/') == std::string::npos && !backend.ends_with(".so")) {
     return std::string(driver::require_backend(backend)->name());
   }
+  check_loads(backend, timeout);
   if (std::string name = driver::load_plugin(backend); !name.empty()) return name;
   throw_user_error("'{0}' registers its backends itself; name one: headrace backend check NAME --plugin {0}", backend);
 }
 
 int check(const CheckState& state, const Common& common) {
   driver::register_all();
-  const std::string backend = resolve(state.backend);
+  const std::string backend = resolve(state.backend, state.timeout);
   const std::vector<Case> cases = conformance::cases_for(backend, state.cases, state.timeout);
   if (state.child >= 0) {
     conformance::run_child(backend, cases, static_cast<size_t>(state.child), kReportDescriptor);

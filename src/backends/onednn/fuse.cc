@@ -54,11 +54,34 @@ class Fuser {
   bool take_eltwise(size_t index) {
     const Op& op = network_.ops[index];
     const int32_t host = host_of(op.inputs[0]);
-    if (host < 0) return false;
+    if (host < 0 || has_other_numbers(network_.ops[at(host)], op)) return false;
     network_.ops[at(host)].post.push_back(
         {.kind = PostKind::eltwise, .algorithm = op.algorithm, .alpha = op.numbers[0], .beta = op.numbers[1]});
     give_result(host, op.output);
     return true;
+  }
+
+  // Returns whether the op before has such an operation with other numbers: oneDNN 2.6 computes the second relu of a
+  // convolution or product by the slope of the first.
+  static bool has_other_numbers(const Op& host, const Op& eltwise) {
+    return std::any_of(host.post.begin(), host.post.end(), [&](const PostOp& post) {
+      return post.kind == PostKind::eltwise && post.algorithm == eltwise.algorithm &&
+             (post.alpha != eltwise.numbers[0] || post.beta != eltwise.numbers[1]);
+    });
+  }
+
+  // Returns whether a window of a convolution lies in the padding as a whole. oneDNN 2.6 crashes there where a sum and
+  // another operation follow.
+  bool has_window_of_padding(const Op& op) const {
+    if (op.kind != OpKind::convolution) return false;
+    const Dims& kernel = tensor(op.inputs[1]).dims;
+    const size_t axes = tensor(op.output).dims.size() - 2;
+    const auto size = [&](size_t part, size_t axis) { return op.sizes[1 + part * axes + axis]; };  // after the groups
+    for (size_t i = 0; i < axes; ++i) {
+      const auto extent = (kernel[kernel.size() - axes + i] - 1) * size(1, i) + 1;
+      if (size(2, i) >= extent || size(3, i) >= extent) return true;
+    }
+    return false;
   }
 
   // Where two operands could take the op, the one that is made later does: then the other one is there.
@@ -72,7 +95,8 @@ class Fuser {
     Op& taker = network_.ops[at(host)];
     if (op.algorithm == Algorithm::add && is_bias(taker, other, op.output)) {
       taker.inputs.push_back(bias_of(other));
-    } else if (op.algorithm == Algorithm::add && taker.post.empty() && tensor(other).dims == tensor(op.output).dims) {
+    } else if (op.algorithm == Algorithm::add && taker.post.empty() && tensor(other).dims == tensor(op.output).dims &&
+               !has_window_of_padding(taker)) {
       taker.post.push_back({.kind = PostKind::sum, .algorithm = Algorithm::none, .tensor = other});
     } else if (is_by_channel(other)) {
       taker.post.push_back({.kind = PostKind::binary, .algorithm = op.algorithm, .tensor = other});

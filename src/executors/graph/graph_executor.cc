@@ -6,6 +6,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "executors/part_times.h"
 #include "executors/tensor_check.h"
 #include "object/foreign_error.h"
@@ -373,13 +374,13 @@ int32_t GraphExecutor::run_region(Call& call) noexcept {
 }
 
 // Makes the region's native form, which `call` runs from now on, and reports it.
-void GraphExecutor::fall_back(Call& call, hr_reason reason, std::string message) {
+void GraphExecutor::fall_back(Call& call, hr_reason reason, const std::string& message) {
   call.native = call.callee.native->make();
   const std::scoped_lock lock(fallbacks_mutex_);
   fallbacks_.push_back({.region = artifact::callee_of(*call.action),
                         .backend = call.callee.native->backend,
                         .reason = reason,
-                        .message = std::move(message),
+                        .message = as_utf8(message),  // a library's, in any encoding
                         .run = runs_.load(std::memory_order_relaxed)});
 }
 

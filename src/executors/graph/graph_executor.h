@@ -122,7 +122,7 @@ class GraphExecutor final : public Executor {
   int32_t run_watched(const Call& call) noexcept;
   Status bind_native(Call& call) noexcept;
   int32_t run_native(Call& call) noexcept;
-  void fall_back(Call& call, hr_reason reason, std::string message);
+  void fall_back(Call& call, hr_reason reason, const std::string& message);
   bool is_interrupted() const noexcept;
   void name_backend(const Call& call) noexcept;
   Status failure(size_t step, int32_t code) noexcept;

@@ -81,8 +81,13 @@ Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Fact
   for (const std::string_view output : node.outputs) shown.results.push_back(declared_type(output));
   Expected<std::vector<TensorType>> types = claim_(shown);
   if (!types) return types.refusal();
-  if (types.value().size() != node.outputs.size() || !ops::are_known(types.value()))
-    return Refusal{HR_REASON_SHAPE_UNSUPPORTED, "the backend that takes it does not say the types of all its results"};
+  if (types.value().size() != node.outputs.size())
+    return Refusal{HR_REASON_SHAPE_UNSUPPORTED,
+                   fmt::format("the backend that takes it says the types of {} results, and it has {}",
+                               types.value().size(), node.outputs.size())};
+  if (!ops::are_known(types.value()))
+    return Refusal{HR_REASON_SHAPE_UNSUPPORTED,
+                   "the backend that takes it says a type of a result whose sizes are not all numbers"};
   shown.results = types.value();
   const Expr results = facts.typed(ops::extern_onnx(shown));
   if (node.outputs.size() == 1) return Exprs{results};

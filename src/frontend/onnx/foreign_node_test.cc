@@ -105,9 +105,10 @@ TEST(ForeignNodes, NodesThatNobodyClaims) {
   EXPECT_THAT(import_error(foreign_model(), 13, options),
               HasSubstr("(Det): the operator is not supported (mine: it has no time)"));
   options.claim = [](const ops::OnnxNode& node) -> Expected<std::vector<TensorType>> { return node.results; };
-  EXPECT_THAT(import_error(foreign_model(), 13, options), HasSubstr("does not say the types of all its results"));
+  EXPECT_THAT(import_error(foreign_model(), 13, options),
+              HasSubstr("a type of a result whose sizes are not all numbers"));
   options.claim = [](const ops::OnnxNode&) -> Expected<std::vector<TensorType>> { return std::vector<TensorType>(); };
-  EXPECT_THAT(import_error(foreign_model(), 13, options), HasSubstr("does not say the types of all its results"));
+  EXPECT_THAT(import_error(foreign_model(), 13, options), HasSubstr("says the types of 0 results, and it has 1"));
   EXPECT_THAT(import_error(foreign_model(), 13, {.shapes = {{"x", {2, 3, 3}}}, .bound = {}}),
               HasSubstr("(Det): the operator is not supported"));
 }

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "backends/ccompiler/compile/region_text.h"
 #include "codegen/c_compiler.h"
 #include "driver/compile.h"
@@ -194,6 +197,14 @@ TEST(CCompiler, AMissingOrFailingCompilerSaysSo) {
   EXPECT_THAT(said_by("/nowhere/cc"), HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
   EXPECT_THAT(said_by("false"),
               HasSubstr("the C compiler 'false' failed: it ended with the exit status 1 and no message"));
+  // What it says is cut at a character, and need not be UTF-8.
+  const std::string script = ::testing::TempDir() + "latin_cc";
+  std::ofstream(script) << "#!/bin/sh\nprintf 'zu hei\\337: ' >&2; printf '\\303\\274%.0s' $(seq 1000) >&2; exit 1\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const std::string said = said_by(script.c_str());
+  EXPECT_THAT(said, HasSubstr("failed: zu hei\xef\xbf\xbd: \xc3\xbc"));
+  EXPECT_THAT(said, ::testing::EndsWith("\xc3\xbc"));
+  EXPECT_LT(said.size(), 600u);
   EXPECT_THAT(said_by("true"), HasSubstr("the C compiler 'true' ended well and wrote no object file"));
   EXPECT_THAT(said_by("  "), HasSubstr("cannot be started"));
   EXPECT_FALSE(codegen::compile_c(codegen::find_c_compiler("", "this test") + " -g0  -Wall", "int x;").empty());

@@ -437,7 +437,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   const std::string python = ::testing::TempDir() + "no_plugin.py";
   kit::write_file(python, "import headrace");
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(python); }),
-              HasSubstr("run `python -m headrace`, whose --plugin takes such files"));
+              HasSubstr("give it by `python -m headrace ... --plugin "));
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
 }
 

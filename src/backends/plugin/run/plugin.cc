@@ -125,8 +125,10 @@ void* open_library(const std::string& path) {
   const bool is_library = !why.ends_with("invalid ELF header") && !why.ends_with("file too short");
   if (!is_library && path.ends_with(".py"))
     throw_user_error(
-        "'{}' is not a shared library, but a file of Python; run `python -m headrace`, whose --plugin takes "
-        "such files, or import it in Python and register its backend (headrace.backend.register)",
+        "'{0}' is not a shared library, but a file of Python; give it by `python -m headrace ... --plugin {0}`, and "
+        "name "
+        "its backend (backend check NAME --plugin {0}), or import it in Python and register its backend "
+        "(headrace.backend.register)",
         path);
   if (!is_library) throw_user_error("'{}' is not a shared library; give the path of a backend's", path);
   const std::string text = fmt::format("the backend '{}' cannot be loaded: {}", path, why);
