@@ -46,8 +46,19 @@ Value to_port_value(nb::handle object, const Port& port, bool shares) {
   if (object.is_none() || PyBool_Check(object.ptr()) || PyLong_CheckExact(object.ptr()) ||
       PyFloat_CheckExact(object.ptr()) || PyUnicode_CheckExact(object.ptr()))
     return to_value(object);
+  nb::object kept = nb::borrow(object);
+  if (is_numpy_array(object)) {
+    // A file that is mapped is an array as others are. Those of other classes, as with a mask, and of other dtypes
+    // stay.
+    const nb::object mapped = nb::module_::import_("numpy").attr("memmap");
+    if (nb::isinstance(object, mapped)) {
+      const nb::object plain = nb::module_::import_("numpy").attr("asarray")(object);
+      if (std::optional<NDArray> tensor = try_to_ndarray(plain)) return Value(shares ? *tensor : tensor->copy());
+    }
+    if (!shares) kept = object.attr("copy")();
+  }
   Ref<PythonValueObj> boxed = make_object<PythonValueObj>();
-  boxed->object = std::make_shared<SharedObject>(nb::borrow(object));
+  boxed->object = std::make_shared<SharedObject>(std::move(kept));
   return Value(ObjectRef(boxed));
 }
 
@@ -63,8 +74,16 @@ const Port any_port{.spec = {.name = "value", .dtype = {}, .shape = {}}, .is_any
 // function keeps them.
 nb::object to_argument(const Value& value) {
   nb::object argument = from_port_value(value, true);
-  if (matches_item<NDArray>(value.raw())) argument.attr("setflags")(nb::arg("write") = false);
+  const bool is_tensor = matches_item<NDArray>(value.raw());
+  if (!is_tensor && is_numpy_array(argument)) argument = argument.attr("view")();
+  if (is_tensor || is_numpy_array(argument)) argument.attr("setflags")(nb::arg("write") = false);
   return argument;
+}
+
+// Returns a result: nobody else has its arrays.
+nb::object to_result(const Value& value, bool as_numpy) {
+  nb::object result = from_port_value(value, as_numpy);
+  return !matches_item<NDArray>(value.raw()) && is_numpy_array(result) ? result.attr("copy")() : result;
 }
 
 nb::object call_python(nb::handle callable, nb::list inputs) {
@@ -523,7 +542,7 @@ void bind_ticket(nb::module_& m) {
            [](const Ticket& self, const std::vector<bool>& as_numpy) {
              const std::vector<Value> values = self.results();
              nb::list list;
-             for (size_t i = 0; i < values.size(); ++i) list.append(from_port_value(values[i], as_numpy.at(i)));
+             for (size_t i = 0; i < values.size(); ++i) list.append(to_result(values[i], as_numpy.at(i)));
              return list;
            })
       .def("cancel", [](const Ticket& self) {

@@ -333,19 +333,28 @@ static nb::object ask_numpy_for_dlpack(nb::handle array) {
   return capsule;
 }
 
-// Returns whether the object's class is numpy.ndarray. Does not import numpy: without it there is no such object.
-static bool is_exactly_ndarray(nb::handle object) {
+// Returns numpy.ndarray, borrowed. Does not import numpy: null without it, where there is no such object.
+static PyObject* numpy_class() {
   static PyObject* ndarray = nullptr;  // held for the life of the process
   if (ndarray == nullptr) {
     const nb::object name = nb::steal(PyUnicode_InternFromString("numpy"));
     const nb::object numpy = nb::steal(PyImport_GetModule(name.ptr()));
     if (!numpy.is_valid() || !nb::hasattr(numpy, "ndarray")) {  // also while numpy is being imported
       PyErr_Clear();
-      return false;
+      return nullptr;
     }
     ndarray = nb::object(numpy.attr("ndarray")).release().ptr();
   }
-  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == ndarray;
+  return ndarray;
+}
+
+static bool is_exactly_ndarray(nb::handle object) {
+  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == numpy_class();
+}
+
+bool is_numpy_array(nb::handle object) {
+  PyObject* ndarray = numpy_class();
+  return ndarray != nullptr && PyObject_TypeCheck(object.ptr(), reinterpret_cast<PyTypeObject*>(ndarray)) != 0;
 }
 
 std::optional<NDArray> try_to_ndarray(nb::handle object) {

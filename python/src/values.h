@@ -39,6 +39,8 @@ using Label = std::function<std::string()>;
 NDArray to_ndarray(nb::handle object, const Label& what, std::optional<DataType> wanted = std::nullopt);
 // As to_ndarray of an NDArray and of an array of numpy that DLPack can share; null for anything else.
 std::optional<NDArray> try_to_ndarray(nb::handle object);
+// Returns whether the object is an array of numpy, also of a subclass or of a dtype that no NDArray has.
+bool is_numpy_array(nb::handle object);
 // A view of memory that is the caller's, as a step of an artifact passes it to a function: valid while the call runs.
 // `lease` is held as long as the view and what was made of it.
 NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease);

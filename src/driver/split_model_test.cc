@@ -367,9 +367,9 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(error(good, {.threads = 0}), HasSubstr("0 threads for a stage were asked for"));
   EXPECT_THAT(error(good, {.rounds = 0}), HasSubstr("0 rounds were asked for"));
   EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(good), {.plan = "plan.json"}, {}); }),
-              HasSubstr("a plan says where the ops of a whole model go"));
+              HasSubstr("a plan (--plan) says where the ops of a whole model go"));
   EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(good), {.overrides = {{}}}, {}); }),
-              HasSubstr("single ops are placed in a whole model"));
+              HasSubstr("single ops are placed (--place) in a whole model"));
   EXPECT_THAT(error(good, {.cpus = {{0}}}), HasSubstr("processors are given for 1 stages, and there are 2"));
   EXPECT_THAT(
       error(good, {.cpus = {{0}, {99'999}}}),

@@ -72,6 +72,7 @@ Core::Core(PipelineSpec spec, const PipelineOptions& options)
   make_inputs();
   make_workers();
   number_lanes();
+  find_kept_outputs();
   watch_period_ = check_period(spec_);
 }
 
@@ -205,10 +206,27 @@ uint64_t Core::set_params(const std::string& group, const std::map<std::string, 
 
 // ---- Outcomes.
 
-// Copies tensors that another output of the request has, too, so that who writes into one output changes no other.
-void Core::separate_outputs(Request& request) noexcept {
+// Finds the outputs that a function reads, too: it may keep what it got.
+void Core::find_kept_outputs() {
+  const auto is_kept = [](const Source& wanted, const StageSpec& stage) {
+    const bool reads = std::any_of(stage.inputs.begin(), stage.inputs.end(), [&](const Source& source) {
+      return source.kind == wanted.kind && source.index == wanted.index && source.port == wanted.port;
+    });
+    const bool is_function = std::any_of(stage.replicas.begin(), stage.replicas.end(), [](const auto& code) {
+      return !code->is_program() && !code->process().has_value();
+    });
+    return reads && is_function;
+  };
+  for (const OutputSpec& output : spec_.outputs)
+    are_kept_.push_back(std::any_of(spec_.stages.begin(), spec_.stages.end(),
+                                    [&](const StageSpec& stage) { return is_kept(output.source, stage); }));
+}
+
+// Copies tensors that another output of the request has, too, or that a function may keep, so that who writes into one
+// output changes nothing else.
+void Core::separate_outputs(Request& request) const noexcept {
   std::vector<Value>& outputs = request.outputs;
-  for (size_t i = 1; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
     if (!matches_item<NDArray>(outputs[i].raw())) continue;
     const auto tensor = outputs[i].as<NDArray>();
     const auto begin_of = [](const NDArray& array) {
@@ -217,7 +235,8 @@ void Core::separate_outputs(Request& request) noexcept {
     const auto is_same = [&](const Value& other) {
       return matches_item<NDArray>(other.raw()) && begin_of(other.as<NDArray>()) == begin_of(tensor);
     };
-    const bool is_alone = std::none_of(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(i), is_same);
+    const bool is_alone =
+        !are_kept_[i] && std::none_of(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(i), is_same);
     if (is_alone || tensor.size_bytes() == 0) continue;
     try {
       NDArray copy = NDArray::empty(tensor.shape(), tensor.dtype(), tensor.device());

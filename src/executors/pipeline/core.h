@@ -82,7 +82,8 @@ class Core : public std::enable_shared_from_this<Core> {
   std::vector<Value> take_inputs(std::vector<Value> inputs, bool keeps_inputs);
   Value take_input(size_t index, const Value& value, bool keeps_inputs);
   void check_params() const;
-  static void separate_outputs(Request& request) noexcept;
+  void find_kept_outputs();
+  void separate_outputs(Request& request) const noexcept;
   void leave(const std::shared_ptr<Request>& request);
   void release(Request& request);
   void settle(const std::shared_ptr<Request>& request);
@@ -111,6 +112,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::unique_ptr<Flow> flow_;
   std::vector<std::vector<Worker*>> groups_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<bool> are_kept_;  // by output: a function reads it, too
   std::optional<std::chrono::nanoseconds> watch_period_;
   std::unique_ptr<Watch> watch_;
   std::mutex start_mutex_;  // one thread starts the others

@@ -197,7 +197,7 @@ TEST(CCompiler, AMissingOrFailingCompilerSaysSo) {
   EXPECT_THAT(said_by("/nowhere/cc"), HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
   EXPECT_THAT(said_by("false"),
               HasSubstr("the C compiler 'false' failed: it ended with the exit status 1 and no message"));
-  // What it says is cut at a character, and need not be UTF-8.
+  // Its message is cut at a character, and need not be UTF-8.
   const std::string script = ::testing::TempDir() + "latin_cc";
   std::ofstream(script) << "#!/bin/sh\nprintf 'zu hei\\337: ' >&2; printf '\\303\\274%.0s' $(seq 1000) >&2; exit 1\n";
   std::filesystem::permissions(script, std::filesystem::perms::owner_all);

@@ -262,6 +262,28 @@ TEST(PipelineIsolation, ARequestThatAlwaysCrashesEndsAfterItsReplays) {
   EXPECT_EQ(pipeline.metrics().stages[0].restarts, static_cast<uint64_t>(kMostReplays) + 1);
 }
 
+// The replays of a request count as one end of the process, so that requests behind it are computed.
+TEST(PipelineIsolation, RequestsThatCrashInARowTakeNoOtherWithThem) {
+  Pipeline pipeline = pipeline_of({"double"}, {.is_pure = true}, {.failures_in_row = 0});
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_THAT(text_of(pipeline.submit({Value(kCrash)})), Not(HasSubstr("is not started again yet")));
+    EXPECT_THAT(text_of(pipeline.submit({Value(kCrash)})), Not(HasSubstr("is not started again yet")));
+    EXPECT_EQ(number_of(pipeline.submit({Value(i)})), 2 * i);
+  }
+}
+
+// Nothing was under way, so nothing is lost, also where a call must not be made twice.
+TEST(PipelineIsolation, AProcessThatEndsAtRestCostsNoRequest) {
+  Pipeline pipeline = pipeline_of({"double"}, {.is_pure = false});
+  for (int64_t i = 1; i < 4; ++i) {
+    EXPECT_EQ(number_of(pipeline.submit({Value(i)})), 2 * i);
+    const int64_t pid = pid_of(pipeline);
+    ASSERT_EQ(::kill(static_cast<pid_t>(pid), SIGKILL), 0);
+    std::this_thread::sleep_for(100ms);  // a zombie until the stage looks
+  }
+  EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{9})})), 18);
+}
+
 // Restarts are bounded, then the breaker refuses requests; a probe that succeeds ends that.
 TEST(PipelineIsolation, CrashesInARowOpenTheBreaker) {
   Pipeline pipeline = pipeline_of({"double"}, {.most_restarts = 2}, {.failures_in_row = 4, .probe_seconds = 0.05});

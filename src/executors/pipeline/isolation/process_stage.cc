@@ -209,16 +209,29 @@ class ProcessStage final : public StageCode {
         ~Cleared() { values.clear(); }
       } cleared{memory_};
       memory_.assign(batch.outputs.begin(), batch.outputs.end());
-      Ref<ErrorObj> error;
-      for (int left = options_.is_pure ? kMostReplays : 0; left >= 0; --left) {
-        error = start_again();
-        if (!error) error = exchange(batch);
-        if (!error || error->kind != kLost || is_interrupted_.load() != 0) break;
-      }
-      return error;
+      return call_until_answered(batch);
     } catch (...) {
       store_current_exception();
       return take_stored_error();
+    }
+  }
+
+  // Calls a pure function again where its process ends. A call that did not begin, because the process had ended while
+  // it rested, is made once more in any case. All ends of the process in one call count as one.
+  Ref<ErrorObj> call_until_answered(const BatchCall& batch) {
+    const uint32_t losses_before = losses_;
+    int left = options_.is_pure ? kMostReplays : 0;
+    bool was_at_rest = false;
+    while (true) {
+      has_begun_ = false;
+      Ref<ErrorObj> error = start_again();
+      if (!error) error = exchange(batch);
+      if (!error) return error;
+      losses_ = std::min(losses_, losses_before + 1);
+      if (error->kind != kLost || is_interrupted_.load() != 0) return error;
+      const bool is_first_rest = !has_begun_ && !was_at_rest;
+      was_at_rest |= is_first_rest;
+      if (!is_first_rest && --left < 0) return error;
     }
   }
 
@@ -231,6 +244,7 @@ class ProcessStage final : public StageCode {
     if (!send(host_->connection(),
               {.kind = MessageKind::call, .epoch = epoch_, .sequence = ++sequence_, .nbytes = used, .count = count}))
       return lose(kLost, "");
+    has_begun_ = true;
     while (true) {
       Message answer;
       switch (receive(host_->connection(), answer, until)) {
@@ -313,7 +327,8 @@ class ProcessStage final : public StageCode {
   std::mutex mutex_;  // one call at a time; guards what follows
   uint64_t epoch_ = 0, sequence_ = 0;
   uint64_t input_bytes_ = 0, output_bytes_ = 0;
-  uint32_t losses_ = 0;  // ends of the process since the last call that returned
+  uint32_t losses_ = 0;     // calls in which the process ended since the last one that returned
+  bool has_begun_ = false;  // the process got the call
   Clock::time_point next_start_{};
   std::string last_end_;
   std::vector<Value> memory_;  // outputs of the call
