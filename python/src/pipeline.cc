@@ -75,8 +75,10 @@ const Port any_port{.spec = {.name = "value", .dtype = {}, .shape = {}}, .is_any
 nb::object to_argument(const Value& value) {
   nb::object argument = from_port_value(value, true);
   const bool is_tensor = matches_item<NDArray>(value.raw());
-  if (!is_tensor && is_numpy_array(argument)) argument = argument.attr("view")();
-  if (is_tensor || is_numpy_array(argument)) argument.attr("setflags")(nb::arg("write") = false);
+  if (!is_tensor && !is_numpy_array(argument)) return argument;
+  // A masked array can be written to whatever its flags say.
+  if (!is_tensor) argument = argument.attr("copy")();
+  argument.attr("setflags")(nb::arg("write") = false);
   return argument;
 }
 
