@@ -76,7 +76,7 @@ nb::object to_argument(const Value& value) {
   nb::object argument = from_port_value(value, true);
   const bool is_tensor = matches_item<NDArray>(value.raw());
   if (!is_tensor && !is_numpy_array(argument)) return argument;
-  // A masked array can be written to whatever its flags say.
+  // A view of a masked array can be written to whatever its flags say.
   if (!is_tensor) argument = argument.attr("copy")();
   argument.attr("setflags")(nb::arg("write") = false);
   return argument;
