@@ -19,7 +19,7 @@ from headrace import _arguments, _core, _public
 from headrace._core import UserError
 from headrace._numpy import np
 from headrace.pipeline import _prometheus
-from headrace.pipeline._errors import PipelineError, failure, refusal
+from headrace.pipeline._errors import PipelineError, PipelineNotStarted, PipelineStopped, failure, refusal
 from headrace.pipeline._futures import future_of
 
 __all__ = ["Pipeline", "Ticket", "Trace", "as_completed", "format_metrics"]
@@ -42,6 +42,22 @@ def _seconds(value: float | None, what: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UserError(f"{what}: expected seconds, got {value!r:.40}")
     return float(value)
+
+
+def _until_error(items: Iterable[Any], errors: list[Any]) -> Iterator[Any]:
+    """The items; an error that they raise ends them, and is added to `errors`."""
+    try:
+        for item in items:  # noqa: UP028 (`yield from` would close the caller's generator)
+            yield item
+    except Exception as error:
+        errors.append(error)
+
+
+def _ends_stream(entry: Ticket | Exception, return_errors: bool) -> bool:
+    """Whether `map` submits nothing more after what became of an item."""
+    if isinstance(entry, (PipelineNotStarted, PipelineStopped)):
+        return True
+    return isinstance(entry, Exception) and not return_errors
 
 
 class Ticket:
@@ -292,28 +308,66 @@ class Pipeline:
     def map(self, items: Iterable[Any], *, deadline: float | None = None, return_errors: bool = False) -> Iterator[Any]:
         """The results for a stream of items, in order; up to `max_inflight` requests are ahead of the reader.
 
-        An item is the only input, or a tuple or dict of all. A request that fails raises its error there, and those
-        ahead of it are cancelled; with `return_errors` its error is its result.
+        Parameters
+        ----------
+        items : iterable
+            An item is the only input, or a tuple or dict of all. When `items` itself raises, the results of the items
+            before come first.
+        deadline : float, optional
+            As for `submit`, for each item.
+        return_errors : bool
+            True: each item has a result, and that of a request which fails or is refused is its error. False: such an
+            error is raised after the results of the items before, and requests after it are cancelled. The error of a
+            refused request begins with "item N of map", counted from 0.
+
+        Yields
+        ------
+        object
+            As `Ticket.wait` returns it.
+
+        Raises
+        ------
+        PipelineStopped, PipelineNotStarted
+            The pipeline takes no requests; also with `return_errors`.
         """
-        ahead: deque[Ticket] = deque()
+        seconds = _seconds(deadline, "deadline")
+        ahead: deque[Ticket | Exception] = deque()
+        ends: list[Any] = []  # the error after the last result; a list, so that no variable keeps its traceback
         try:
-            for item in items:
+            for number, item in enumerate(_until_error(items, ends)):
                 while len(ahead) >= self._max_inflight:
                     yield self._outcome(ahead.popleft(), return_errors)
-                values = item if isinstance(item, tuple) and len(self._inputs) > 1 else (item,)
-                ahead.append(self.submit(*values, deadline=deadline))
+                ahead.append(self._ticket_or_error(item, number, seconds))
+                if _ends_stream(ahead[-1], return_errors):
+                    ends.append(ahead.pop())
+                    break
             while ahead:
                 yield self._outcome(ahead.popleft(), return_errors)
+            if ends:
+                raise ends.pop()
         finally:
-            for ticket in ahead:
-                ticket.cancel()
+            for left in ahead:
+                if isinstance(left, Ticket):
+                    left.cancel()
+
+    def _ticket_or_error(self, item: Any, number: int, deadline: float | None) -> Ticket | Exception:
+        """Submits an item of `map`; returns the error when it is refused, with the item's number in its message."""
+        try:
+            values = item if isinstance(item, tuple) and len(self._inputs) > 1 else (item,)
+            return self.submit(*values, deadline=deadline)
+        except Exception as error:
+            if len(error.args) == 1 and isinstance(error.args[0], str):
+                error.args = (f"item {number} of map: {error.args[0]}",)
+            return error
 
     @staticmethod
-    def _outcome(ticket: Ticket, return_errors: bool) -> Any:
+    def _outcome(entry: Ticket | Exception, return_errors: bool) -> Any:
+        if isinstance(entry, Exception):
+            return entry
         if not return_errors:
-            return ticket.wait()
-        error = ticket.exception()
-        return ticket.wait() if error is None else error
+            return entry.wait()
+        error = entry.exception()
+        return entry.wait() if error is None else error
 
     def set_params(self, group: str, values: Mapping[str, Any]) -> int:
         """Changes parameters of a group, all at once; returns the number of the first request that sees them."""
