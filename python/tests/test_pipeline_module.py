@@ -463,6 +463,60 @@ def test_an_output_may_be_waited_for_before_its_run(three):
     assert_outputs(taken[0], three_results(data(), data()))
 
 
+def test_a_thread_that_waits_for_outputs_hears_of_the_end(three, runtime):
+    raised = []
+
+    def read():
+        try:
+            while True:
+                three.get_output()
+        except RuntimeError as error:
+            raised.append(error)
+
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(2)]
+    for reader in readers:
+        reader.start()
+    fill(three, 3)
+    while three.module._runs:
+        time.sleep(0.01)
+    three.stop()
+    for reader in readers:
+        reader.join(10)
+    assert [str(error) for error in raised] == ["get_output: the pipeline is stopped, and no outputs are left"] * 2
+    if runtime == "headrace":
+        assert {type(error).__name__ for error in raised} == {"PipelineStopped"}
+    with pytest.raises(RuntimeError, match="the pipeline is stopped, and no outputs are left"):
+        three.get_output(synchronize=False)
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        (0, "get_output: no run was started, and no other thread"),
+        (2, "get_output: the outputs of every run were taken"),
+    ],
+)
+def test_a_lone_thread_hears_that_no_run_is_left(three, monkeypatch, runs, message):
+    raised = []
+
+    def read():
+        fill(three, runs)
+        for _ in range(runs):
+            three.get_output()
+        with pytest.raises(pipeline_executor.PipelineExecutorError, match=message) as caught:
+            three.get_output()
+        raised.append(caught.value)
+
+    monkeypatch.setattr(running, "_LONE_READER", 0.2)
+    monkeypatch.setattr(threading, "enumerate", lambda: [threading.current_thread()])  # those of other tests may live
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(10)
+    assert len(raised) == 1
+    fill(three, 1)
+    assert len(three.get_output()) == 2
+
+
 def test_threads_share_a_pipeline(cfg):
     double = module("x", lambda x: x + x)
     cfg["input"]["d"].connect(cfg[double]["input"]["x"])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace._arguments import kind
-from headrace._compat.pipeline.errors import PipelineExecutorMissingError
+from headrace._compat.pipeline.errors import PipelineExecutorError, PipelineExecutorMissingError
 from headrace._core import Module, NDArray, UserError, try_array
 from headrace._core import array as share
 
@@ -176,3 +176,8 @@ def _shared(output: Any) -> NDArray:
 def stop(pipeline: Any) -> None:
     """Ends a running pipeline."""
     pipeline.stop()
+
+
+def stopped(message: str) -> Exception:
+    """The error of a call for a pipeline that is stopped."""
+    return getattr(_find_runtime(), "PipelineStopped", PipelineExecutorError)(message)

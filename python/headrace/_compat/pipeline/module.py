@@ -145,7 +145,7 @@ class PipelineModule:
         timeout : float, optional
             The most seconds to wait; any without it.
         sleep_interval : float, optional
-            Has no effect, since waiting does not poll.
+            Has no effect, since outputs that arrive end the wait.
 
         Returns
         -------
@@ -154,6 +154,10 @@ class PipelineModule:
 
         Raises
         ------
+        PipelineExecutorError
+            When there is no run whose outputs were not taken, and no other thread that may start one.
+        PipelineStopped
+            When the pipeline is stopped, and no outputs are left.
         TimeoutError
             When they are not there in time; they can be waited for again.
         """
@@ -208,7 +212,7 @@ class PipelineModule:
         return self.module.num_inputs
 
     def stop(self) -> None:
-        """Ends the pipeline: runs that wait are dropped."""
+        """Ends the pipeline: runs that wait are dropped, and threads that wait in `get_output` get PipelineStopped."""
         self.module.stop()
 
     @staticmethod

@@ -19,6 +19,8 @@ from headrace._numpy import cast_array
 # Seconds that a run waits for a place while other threads are alive of which none has asked for outputs yet: one may be
 # about to.
 _FIRST_READER = 5.0
+# Seconds that a thread waits for a run when it is the only one of the program: a callback of a ticket may start one.
+_LONE_READER = 1.0
 _SLICE = 0.1  # seconds after which a run that waits looks whether the threads that take outputs are alive
 
 
@@ -192,8 +194,7 @@ class RunningPipeline:
         self._readers = {thread for thread in self._readers if thread.is_alive()}
         if self._readers - {current_thread()}:
             return math.inf
-        is_alone = timeout is None and all(thread is current_thread() for thread in threading.enumerate())
-        return 0.0 if self._readers or is_alone else _FIRST_READER
+        return 0.0 if self._readers or (timeout is None and _is_alone()) else _FIRST_READER
 
     def take_outputs(self, waits: bool, timeout: float | None) -> list[NDArray]:
         """The outputs of the oldest run whose outputs were not taken; [] when they are not there and `waits` is not."""
@@ -204,7 +205,7 @@ class RunningPipeline:
             return self._nothing(waits)
         try:
             with self._changed:
-                if not self._changed.wait_for(lambda: self._runs, _left(end) if waits else 0):
+                if not self._wait_for_run(end if waits else -math.inf):
                     return self._nothing(waits)
                 run = self._runs[0]
             try:
@@ -219,6 +220,27 @@ class RunningPipeline:
             return outputs
         finally:
             self._taking.release()
+
+    def _wait_for_run(self, end: float | None) -> bool:
+        """Waits until a run has outputs to take; False when there is none in time, which is None for any.
+
+        Raises PipelineStopped when the pipeline is stopped and none is left, and PipelineExecutorError when no thread
+        would start a run.
+        """
+        begin = time.monotonic()
+        while not self._runs:
+            if self._is_stopped:
+                raise adapter.stopped("get_output: the pipeline is stopped, and no outputs are left")
+            left = _left(end)
+            if left == 0:
+                return False
+            if left is not None or not _is_alone():
+                begin = time.monotonic()
+            elif time.monotonic() - begin >= _LONE_READER:
+                so_far = "the outputs of every run were taken" if self.num_runs else "no run was started"
+                raise PipelineExecutorError(f"get_output: {so_far}, and no other thread starts one; call run() before")
+            self._changed.wait(_SLICE if left is None else left)
+        return True
 
     def stop(self) -> None:
         """Ends the pipeline."""
@@ -254,6 +276,11 @@ class RunningPipeline:
         if waits:
             raise TimeoutError("get_output: no run has a result yet")
         return []
+
+
+def _is_alone() -> bool:
+    """Whether no other thread of Python lives."""
+    return all(thread is current_thread() or not thread.is_alive() for thread in threading.enumerate())
 
 
 def _left(end: float | None) -> float | None:
