@@ -27,6 +27,8 @@ __all__ = ["Pipeline", "Ticket", "Trace", "as_completed", "format_metrics"]
 # Seconds that the end of Python waits for the calls of each pipeline.
 _LAST_PATIENCE = 1.0
 
+_NO_RESULT = "a Ticket is not a result; call its wait(), which gives the result"
+
 _running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
 
@@ -117,6 +119,18 @@ class Ticket:
     def future(self) -> Future[Any]:
         """A future with the result of `wait`; cancelling it cancels the request."""
         return future_of(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Raises UserError, since numpy would otherwise make an array of the ticket itself."""
+        raise UserError(_NO_RESULT)
+
+    def __getitem__(self, key: Any) -> Any:
+        """Raises TypeError, which names `wait`; so do loops over a ticket."""
+        raise TypeError(f"'Ticket' object is not subscriptable: {_NO_RESULT}")
+
+    def __getattr__(self, name: str) -> Any:
+        """Raises AttributeError, which names `wait`."""
+        raise AttributeError(f"'Ticket' object has no attribute '{name}': {_NO_RESULT}", name=name, obj=self)
 
     def __await__(self) -> Generator[Any, None, Any]:
         return asyncio.wrap_future(self.future()).__await__()
@@ -241,6 +255,9 @@ class Pipeline:
                 is_pushed=pushed,
             )
         except UserError as error:
+            for port, value in zip(self._inputs, in_order, strict=False):
+                if isinstance(value, Ticket):
+                    raise UserError(f"input '{port}': {_NO_RESULT}") from None
             if type(error) is not UserError or not (remedy := self._remedy(in_order)):
                 raise
             raise UserError(f"{str(error).partition(chr(10))[0]}; {remedy}") from None
@@ -257,7 +274,10 @@ class Pipeline:
         for (name, dtype, shape), value in zip(ports, inputs, strict=False):
             if dtype is None:
                 continue
-            given = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
+            try:
+                given = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
+            except Exception:  # the error of the input says why it is not an array
+                return ""
             if str(given.dtype) != dtype and given is value:
                 return f"give {name}.astype('{dtype}')"
             if list(shape[:1]) == [1] and tuple(given.shape) == tuple(shape[1:]):
