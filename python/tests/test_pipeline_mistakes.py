@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -54,3 +55,74 @@ def test_a_ticket_is_not_an_input_of_a_model(artifact):
             pipe.submit([pipe.submit(IMAGE)])
     with pipeline.chain([lambda ticket: ticket.wait()]) as other, pipeline.chain([abs]) as pipe:
         assert other.submit(pipe.submit(-3)).wait() == 3  # a function takes any object
+
+
+@pytest.mark.parametrize("wait", ["wait", "exception", "map", "as_completed"])
+def test_a_callback_does_not_wait_for_its_own_pipeline(wait):
+    """It runs in the thread that would compute the result."""
+    raised, ended = [], threading.Event()
+    waits = {
+        "wait": lambda pipe: pipe.submit(2).wait(),
+        "exception": lambda pipe: pipe.submit(2).exception(timeout=60),
+        "map": lambda pipe: list(pipe.map([1, 2])),
+        "as_completed": lambda pipe: list(pipeline.as_completed([pipe.submit(2)])),
+    }
+
+    def callback(ticket):
+        assert ticket.wait() == 1  # it is done
+        try:
+            with pytest.raises(TimeoutError):
+                pipe.submit(2).wait(timeout=0)
+            assert other.submit(-3).wait() == 3
+            waits[wait](pipe)
+        except Exception as error:
+            raised.append(error)
+        ended.set()
+
+    gate = threading.Event()
+    with pipeline.chain([lambda x: gate.wait(10) and x]) as pipe, pipeline.chain([abs]) as other:
+        pipe.submit(1).add_done_callback(callback)
+        gate.set()
+        assert ended.wait(10)
+    assert [type(error) for error in raised] == [hr.UserError]
+    assert "is not done, and a callback runs in a thread of the pipeline and must not wait" in str(raised[0])
+    assert "wait in a thread of your own" in str(raised[0])
+
+
+def test_a_callback_in_a_full_pipeline_hears_why_it_is_refused():
+    raised, ended, gate = [], threading.Event(), threading.Event()
+
+    def callback(ticket):
+        try:
+            for _ in range(2):
+                pipe.submit(2)
+        except pipeline.PipelineFull as error:
+            raised.append(str(error))
+        ended.set()
+
+    with pipeline.chain([lambda x: gate.wait(10) and x], max_inflight=1) as pipe:
+        pipe.submit(1).add_done_callback(callback)
+        gate.set()
+        assert ended.wait(10)
+    assert len(raised) == 1
+    assert raised[0].startswith("the pipeline is full: ")
+    assert raised[0].endswith("must not wait for it; submit in a thread of your own")
+
+
+def test_a_callback_in_a_thread_of_the_user_may_wait():
+    """A request that is done, or that the user's thread ends, calls back in that thread."""
+    seen, gate = [], threading.Event()
+
+    def callback(ticket):
+        seen.append(pipe.submit(2).wait(timeout=10))
+
+    with pipeline.chain([lambda x: (x != 1 or gate.wait(10)) and x]) as pipe:
+        done = pipe.submit(5)
+        done.wait()
+        done.add_done_callback(callback)
+        pipe.submit(1)
+        waiting = pipe.submit(3)
+        waiting.add_done_callback(callback)
+        threading.Timer(0.1, gate.set).start()
+        waiting.cancel()
+    assert seen == [2, 2]

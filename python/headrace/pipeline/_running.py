@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import atexit
 import queue
+import sys
+import threading
 import warnings
 import weakref
 from collections import deque
@@ -29,6 +31,10 @@ _LAST_PATIENCE = 1.0
 
 _NO_RESULT = "a Ticket is not a result; call its wait(), which gives the result"
 
+_IN_CALLBACK = "a callback runs in a thread of the pipeline and must not wait for it"
+# The thread that runs a callback of a ticket has the `token` of its pipeline as `of`.
+_callback = threading.local()
+
 _running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 
 
@@ -44,6 +50,11 @@ def _seconds(value: float | None, what: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise UserError(f"{what}: expected seconds, got {value!r:.40}")
     return float(value)
+
+
+def _is_in_callback(token: object) -> bool:
+    """Whether this thread runs a callback of the pipeline that has the token."""
+    return getattr(_callback, "of", None) is token
 
 
 def _until_error(items: Iterable[Any], errors: list[Any]) -> Iterator[Any]:
@@ -71,6 +82,7 @@ class Ticket:
     def __init__(self, native: _core.PipelineTicket, as_numpy: Sequence[bool], pipeline: Pipeline) -> None:
         self._native, self._as_numpy = native, list(as_numpy)
         self._pipeline: Pipeline | None = pipeline
+        self._token = pipeline._token
 
     @property
     def seq(self) -> int:
@@ -84,7 +96,8 @@ class Ticket:
     def wait(self, timeout: float | None = None) -> Any:
         """The only output, or a tuple of all in the pipeline's order.
 
-        Raises TimeoutError when there is no outcome after so many seconds, and PipelineError for a request that failed.
+        Raises TimeoutError when there is no outcome after so many seconds, PipelineError for a request that failed, and
+        UserError in a callback of the pipeline, where no request that is not done may be waited for.
         Outputs of programs are NDArrays. Those of functions are what they returned, tensors as arrays of numpy.
         """
         outputs = self.outputs(timeout)
@@ -104,6 +117,7 @@ class Ticket:
         return _error_of(self._native)
 
     def _wait(self, timeout: float | None) -> None:
+        self._check_may_wait(timeout)
         if not self._native.wait(_seconds(timeout, "timeout")):
             raise TimeoutError(f"request {self.seq} is not done yet")
         self._pipeline = None
@@ -113,8 +127,33 @@ class Ticket:
         return self._native.cancel()
 
     def add_done_callback(self, function: Callable[[Ticket], Any]) -> None:
-        """Calls the function with this ticket once it has an outcome, in a thread of the pipeline."""
-        self._native.add_done_callback(lambda _: function(self))
+        """Calls the function with this ticket once it has an outcome, in a thread of the pipeline.
+
+        The function is called at once where there is an outcome. It must not block, since the stages of the thread wait
+        meanwhile: it may submit to the same pipeline, and must wait for the result in another thread. `wait` raises
+        UserError there, and `submit` PipelineFull at once.
+        """
+
+        def call(_: Any) -> None:
+            if sys._getframe().f_back is not None:  # a thread of Python, whose `cancel` or `stop` ended the request
+                function(self)
+                return
+            _callback.of = self._token
+            try:
+                function(self)
+            finally:
+                _callback.of = None
+
+        self._native.add_done_callback(call)
+
+    def _check_may_wait(self, timeout: float | None) -> None:
+        """Raises UserError where waiting would block the thread that may have to compute the result."""
+        if timeout == 0 or not _is_in_callback(self._token) or self.done():
+            return
+        raise UserError(
+            f"request {self.seq} is not done, and {_IN_CALLBACK}; wait in a thread of your own, or give this ticket a "
+            "callback, too"
+        )
 
     def future(self) -> Future[Any]:
         """A future with the result of `wait`; cancelling it cancels the request."""
@@ -148,6 +187,7 @@ class Pipeline:
 
     def __init__(self, native: _core.Pipeline, save: Callable[[str | PathLike[str]], None] | None) -> None:
         self._native, self._save = native, save
+        self._token = object()  # stands for the pipeline where nothing may keep it
         self._inputs = [port[0] for port in native.inputs]
         self._outputs = [port[0] for port in native.outputs]
         self._any_outputs = [port[1] is None for port in native.outputs]
@@ -263,6 +303,8 @@ class Pipeline:
             raise UserError(f"{str(error).partition(chr(10))[0]}; {remedy}") from None
         if isinstance(made, tuple):
             kind, message = made
+            if kind == "PipelineFull" and _is_in_callback(self._token):
+                message = f"{message.partition(';')[0]}; {_IN_CALLBACK}; submit in a thread of your own"
             raise refusal(kind, f"{message}; make a new one to go on" if kind == "PipelineStopped" else message)
         return made
 
@@ -550,6 +592,8 @@ def as_completed(tickets: Iterable[Ticket], timeout: float | None = None) -> Ite
     done: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
     count = 0
     for ticket in tickets:
+        if isinstance(ticket, Ticket):  # those of headrace.ray call back in a thread that computes nothing
+            ticket._check_may_wait(timeout)
         ticket.add_done_callback(done.put)
         count += 1
     end = None if timeout is None else monotonic() + timeout
