@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import threading
 from pathlib import Path
 
@@ -126,3 +127,24 @@ def test_a_callback_in_a_thread_of_the_user_may_wait():
         threading.Timer(0.1, gate.set).start()
         waiting.cancel()
     assert seen == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["victim.onnx", "victim.RELAY", "frames.npy", "stages.json", "reader.py"])
+def test_a_pipeline_is_not_written_to_a_file_of_another_kind(name, artifact, tmp_path):
+    victim = tmp_path / name
+    victim.write_text("precious")
+    graph = pipeline.Graph()
+    stage = graph.stage(artifact)
+    graph.input("x").connect(stage.input("x"))
+    stage.output().connect(graph.output("y"))
+    remedy = re.escape(f"name it '{victim.with_suffix('.so')}'")
+    with pipeline.chain([artifact]) as pipe:
+        for argument, write in (
+            ("path", lambda: pipe.save(victim)),
+            ("path", lambda: graph.save(victim)),
+            ("output", lambda: pipeline.split(MODEL, str(victim), shapes={"x": (1, 1, 8, 8)}, measure=False)),
+        ):
+            with pytest.raises(hr.UserError, match=f"^{argument}: cannot write '.*{name}': .*{remedy}$"):
+                write()
+        pipe.save(victim.with_suffix(".other"))
+    assert victim.read_text() == "precious"

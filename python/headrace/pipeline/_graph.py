@@ -13,6 +13,7 @@ from headrace import _arguments, _core, _ffi, _public, compiler
 from headrace._core import UserError
 from headrace.pipeline import _devices, _processes
 from headrace.pipeline._errors import PipelineError
+from headrace.pipeline._output_path import pipeline_path
 from headrace.pipeline._running import Pipeline
 from headrace.pipeline._stage_code import (
     ArtifactFiles,
@@ -471,7 +472,7 @@ class Graph:
         Parameters
         ----------
         path : path
-            The file, which appears complete or not at all.
+            The file, such as "reader.so", which appears complete or not at all.
         max_inflight : int
             As for `build`; `load` may choose another number.
 
@@ -480,9 +481,10 @@ class Graph:
         PipelineError
             As for `build`.
         UserError
-            For a model that was compiled in memory only, or has its weights in another file, and a file that cannot be
-            written.
+            For a model that was compiled in memory only, or has its weights in another file, a file that cannot be
+            written, and a path with the ending of a model, array, page, program or JSON.
         """
+        written = pipeline_path(path, "path")
         models: list[tuple[str, bytes]] = []
         functions: dict[str, Any] = {}
         for saved in (entry.saved for entry in self._stages if entry.saved.function):
@@ -510,7 +512,7 @@ class Graph:
 
         plan = self._plan(max_inflight, model_of)
         values = [param.value for param in self._params]
-        _core.save_pipeline(plan=plan, models=models, first_values=values, path=_arguments.path(path, "path"))
+        _core.save_pipeline(plan=plan, models=models, first_values=values, path=written)
 
     def _plan(self, max_inflight: int, model_of: Callable[[SavedCode, str], int]) -> Any:
         """The plan of the pipeline; `model_of` gives the number of a model of a stage, -1 for a function."""

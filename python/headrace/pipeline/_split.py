@@ -9,6 +9,7 @@ from typing import Any
 from headrace import _arguments, _core, _native, _public
 from headrace._core import UserError
 from headrace.pipeline import _devices
+from headrace.pipeline._output_path import pipeline_path
 
 __all__ = ["split"]
 
@@ -46,7 +47,7 @@ def split(
         A file (.onnx, .relay), or a Relay program whose parameters are bound
         (`relay.build_module.bind_params_by_name`). Programs with control flow are not split.
     output : path
-        The file of the pipeline.
+        The file of the pipeline, such as "halves.so".
     stages : int
         At most so many; there are fewer where more would not be faster.
     threads : int
@@ -87,8 +88,10 @@ def split(
     Raises
     ------
     UserError
-        For a model that cannot be split, a bad option, and a file that cannot be written.
+        For a model that cannot be split, a bad option, a file that cannot be written, and an output with the ending of
+        a model, array, page, program or JSON.
     """
+    written = pipeline_path(output, "output")
     is_file = isinstance(model, (str, PathLike))
     if not is_file and getattr(model, "type_key", "") != "ir.IRModule":
         raise UserError(f"model: expected a path or an IRModule, got {_arguments.kind(model)}")
@@ -113,7 +116,7 @@ def split(
         raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
     report = _core.split_model(
         program=_arguments.path(model, "model") if is_file else model,
-        output=_arguments.path(output, "output"),
+        output=written,
         stages=_arguments.integer(stages, "stages"),
         threads=_arguments.integer(threads, "threads"),
         cpus=_processors_of(cpus),
