@@ -1,6 +1,7 @@
 """Running pipelines by the names that users of TVM know."""
 
 import json
+import re
 import sys
 import threading
 import time
@@ -450,6 +451,16 @@ def test_an_output_that_is_not_there_yet(three):
     Graph.made[0].is_held = False
     assert_outputs(three.get_output(synchronize=True, sleep_interval=0.1), three_results(data(), data()))
     assert three.get_output(False) == []
+
+
+@pytest.mark.parametrize("wrong", [0, 1, "yes"])
+def test_the_number_of_an_output_is_not_an_argument(three, wrong):
+    set_both(three, data(), data())
+    three.run()
+    message = re.escape(f"get_output: synchronize: expected True or False, got {wrong!r}; get_output()[N] is output N")
+    with pytest.raises(pipeline_executor.PipelineExecutorError, match=message):
+        three.get_output(wrong)
+    assert_outputs(three.get_output(timeout=5), three_results(data(), data()))
 
 
 def test_an_output_may_be_waited_for_before_its_run(three):

@@ -155,6 +155,7 @@ class PipelineModule:
         Raises
         ------
         PipelineExecutorError
+            For a `synchronize` that is not a bool, such as the number of an output: `get_output()[0]` is the first.
             When there is no run whose outputs were not taken, and no other thread that may start one.
         PipelineStopped
             When the pipeline is stopped, and no outputs are left.
@@ -162,10 +163,14 @@ class PipelineModule:
             When they are not there in time; they can be waited for again.
         """
         del sleep_interval
+        if not isinstance(synchronize, bool):
+            raise PipelineExecutorError(
+                f"get_output: synchronize: expected True or False, got {synchronize!r:.40}; get_output()[N] is output N"
+            )
         if timeout is not None:
             with told_of("get_output"):
                 timeout = _arguments.seconds(timeout, "timeout")
-        return self.module.take_outputs(bool(synchronize), timeout)
+        return self.module.take_outputs(synchronize, timeout)
 
     def get_input_pipeline_map(self, name: str) -> list[str]:
         """The stages and their inputs that an input of the pipeline feeds.
