@@ -32,6 +32,12 @@ def test_modules_are_compiled(tmp_path: Path) -> None:
         np.testing.assert_array_equal(pipe.submit(data()).wait(30)[0].numpy(), 2 * data() * data(4))
 
 
+def test_what_an_importer_gives_is_a_module_and_params() -> None:
+    scaled = module("x w", lambda x, w: x * w)
+    with pytest.raises(hr.UserError, match=r"^stage 'stage0': the code is a tuple; .* Stage\(mod, params=params\)$"):
+        pipeline.chain([(scaled, {"w": data(4)})])
+
+
 def test_modules_have_replicas_processes_and_batches() -> None:
     programs = {rows: module("x", lambda x: x + const(1), shape=(rows, 3)) for rows in (1, 4)}
     stages = [

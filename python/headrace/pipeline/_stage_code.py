@@ -72,6 +72,11 @@ def compiled_code(code: Any, stage: str, options: ModuleOptions, threads: int) -
         return {batch: compiled_code(program, stage, options, threads) for batch, program in code.items()}
     if _is_relay(code):
         return _relay_stages().compile_stage(code, stage, options, threads)
+    if isinstance(code, tuple) and code and _is_relay(code[0]):
+        raise UserError(
+            "the code is a tuple; relay.frontend.from_onnx gives (mod, params): the module is the code, and params are "
+            "an option, as in Stage(mod, params=params)"
+        )
     for program in code.values() if isinstance(code, Mapping) else [code]:
         if isinstance(program, (str, PathLike)) and str(program).endswith((".onnx", ".relay")):
             file = Path(program).stem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headrace import _node, _public
@@ -10,6 +11,7 @@ from headrace._compat.pipeline import describe
 from headrace._compat.pipeline.errors import PipelineExecutorError
 from headrace._compat.pipeline.ports import Binding, BindingList, PortOwner, is_stage
 from headrace._compat.pipeline.stage import ModuleWrapper
+from headrace._container import Map
 
 __all__ = ["PipelineConfig"]
 
@@ -44,6 +46,11 @@ class PipelineConfig(PortOwner):
         if _is_module(key):
             return self._stages.get((key, "")) or self._make_stage(key, "")
         if isinstance(key, tuple) and len(key) == 2 and _is_module(key[0]):
+            if isinstance(key[1], (Mapping, Map)):
+                raise PipelineExecutorError(
+                    "a PipelineConfig is asked for a module, got a tuple; from_onnx gives (mod, params): write "
+                    "cfg[mod], and cfg[mod].params = params"
+                )
             if not isinstance(key[1], str) or not key[1] or key not in self._stages:
                 raise PipelineExecutorError(f"stage {key[1]!r} not found! cfg.stage(mod, NAME) makes a stage")
             return self._stages[key]
@@ -85,7 +92,8 @@ class PipelineConfig(PortOwner):
             For a name that is taken, and for what is not a module.
         """
         if not _is_module(mod):
-            raise PipelineExecutorError(f"stage: mod: expected an IRModule, got {kind(mod)}")
+            instead = "; from_onnx gives (mod, params), so give mod" if isinstance(mod, tuple) else ""
+            raise PipelineExecutorError(f"stage: mod: expected an IRModule, got {kind(mod)}{instead}")
         if not isinstance(name, str) or not name:
             raise PipelineExecutorError(f"stage: name: expected a name, as in cfg.stage(mod, 'second'), got {name!r}")
         if (mod, name) in self._stages:
