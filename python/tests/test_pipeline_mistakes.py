@@ -148,3 +148,22 @@ def test_a_pipeline_is_not_written_to_a_file_of_another_kind(name, artifact, tmp
                 write()
         pipe.save(victim.with_suffix(".other"))
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pipeline.chain([abs], max_inflght=3), "chain() got an .* 'max_inflght'; did you mean max_inflight=?"),
+        (lambda: pipeline.chain([abs], nothing=3), "chain() got an .* 'nothing'; it takes max_inflight, when_full, "),
+        (lambda: pipeline.chain([abs], cpus=[0]), "chain() takes no cpus, an option .*; write Stage(code, cpus=...)"),
+        (lambda: pipeline.Stage(abs, cpu=[0]), "Stage() got an .* 'cpu'; did you mean cpus=?"),
+        (lambda: pipeline.Stage(abs, nothing=0), "Stage() got an .* 'nothing'; it takes name, inputs, outputs, "),
+        (lambda: pipeline.Graph().stage(abs, replica=2), "stage() got an .* 'replica'; did you mean replicas=?"),
+        (lambda: pipeline.Graph().build(warmup=True), "build() got an .* 'warmup'; did you mean warm_up=?"),
+        (lambda: pipeline.split("m.onnx", "m.so", stage=2), "split() got an .* 'stage'; did you mean stages=?"),
+        (lambda: pipeline.load("m.so", funcs={}), "load() got an .* 'funcs'; did you mean functions=?"),
+    ],
+)
+def test_a_misspelt_option_has_a_suggestion(call, message):
+    with pytest.raises(TypeError, match="^" + re.escape(message).replace(re.escape(".*"), ".*")):
+        call()

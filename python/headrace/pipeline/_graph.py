@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
+from inspect import Signature, signature
 from itertools import pairwise
 from os import PathLike
 from typing import Any
 
 from headrace import _arguments, _core, _ffi, _public, compiler
 from headrace._core import UserError
+from headrace._keywords import suggests_keywords
 from headrace.pipeline import _devices, _processes
 from headrace.pipeline._errors import PipelineError
 from headrace.pipeline._output_path import pipeline_path
@@ -162,6 +165,7 @@ class Stage:
     options: dict[str, Any]
 
     def __init__(self, code: Any, **options: Any) -> None:
+        _options_check("Stage", Graph.stage)(**options)
         self.code, self.options = code, options
 
 
@@ -180,6 +184,7 @@ class Graph:
         self._params: list[_Param] = []
         self._files = ArtifactFiles()
 
+    @suggests_keywords
     def stage(
         self,
         code: Any,
@@ -406,6 +411,7 @@ class Graph:
             port.type = (port.name, there[1], there[2])
         self._stages[to.owner].sources[to.index] = source
 
+    @suggests_keywords
     def build(
         self,
         *,
@@ -608,6 +614,12 @@ def chain(stages: Iterable[Any], **options: Any) -> Pipeline:
     -------
     Pipeline
     """
+    for name in options:
+        if name in signature(Graph.stage).parameters:
+            raise TypeError(
+                f"chain() takes no {name}, an option of each stage; write Stage(code, {name}=...) in the list"
+            )
+    _options_check("chain", Graph.build)(**options)
     graph = Graph()
     handles = []
     if isinstance(stages, (str, bytes)):
@@ -633,6 +645,7 @@ def chain(stages: Iterable[Any], **options: Any) -> Pipeline:
     return graph.build(**options)
 
 
+@suggests_keywords
 def load(
     path: str | PathLike[str],
     *,
@@ -728,6 +741,21 @@ def run_options(
         warms_up=bool(warm_up),
         starts=bool(start),
     )
+
+
+@cache
+def _options_check(caller: str, function: Callable[..., Any]) -> Callable[..., None]:
+    """Returns a function that takes the options of another, and raises the TypeError of `caller` for other keywords."""
+
+    def check(**options: Any) -> None:
+        del options
+
+    known = signature(function).parameters.items()
+    check.__name__ = caller
+    check.__dict__["__signature__"] = Signature(
+        [one.replace(kind=one.KEYWORD_ONLY) for name, one in known if name not in ("self", "code")]
+    )
+    return suggests_keywords(check)
 
 
 @contextmanager

@@ -8,12 +8,14 @@ from typing import Any
 
 from headrace import _arguments, _core, _native, _public
 from headrace._core import UserError
+from headrace._keywords import suggests_keywords
 from headrace.pipeline import _devices
 from headrace.pipeline._output_path import pipeline_path
 
 __all__ = ["split"]
 
 
+@suggests_keywords
 def split(
     model: Any,
     output: str | PathLike[str],
