@@ -112,19 +112,27 @@ def test_a_callback_in_a_full_pipeline_hears_why_it_is_refused():
 
 def test_a_callback_in_a_thread_of_the_user_may_wait():
     """A request that is done, or that the user's thread ends, calls back in that thread."""
-    seen, gate = [], threading.Event()
+    seen, begun, gate = [], threading.Event(), threading.Event()
+
+    def stage(x):
+        if x == 1:
+            begun.set()
+            gate.wait(10)
+        return x
 
     def callback(ticket):
+        gate.set()
         seen.append(pipe.submit(2).wait(timeout=10))
 
-    with pipeline.chain([lambda x: (x != 1 or gate.wait(10)) and x]) as pipe:
+    with pipeline.chain([stage]) as pipe:
         done = pipe.submit(5)
         done.wait()
         done.add_done_callback(callback)
+        gate.clear()
         pipe.submit(1)
+        assert begun.wait(10)
         waiting = pipe.submit(3)
         waiting.add_done_callback(callback)
-        threading.Timer(0.1, gate.set).start()
         waiting.cancel()
     assert seen == [2, 2]
 
@@ -167,3 +175,26 @@ def test_a_pipeline_is_not_written_to_a_file_of_another_kind(name, artifact, tmp
 def test_a_misspelt_option_has_a_suggestion(call, message):
     with pytest.raises(TypeError, match="^" + re.escape(message).replace(re.escape(".*"), ".*")):
         call()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cpus": 1}, "cpus: expected a list of processors' numbers, as in cpus=[0, 1], got 1"),
+        ({"cpus": "0,1"}, "cpus: expected a list of processors' numbers, as in cpus=[0, 1], got '0,1'"),
+        ({"cpus": ["a"]}, "cpus: expected an int, got 'a'"),
+        ({"replicas": 0}, "replicas is 0; a stage has from 1 to 1024"),
+        ({"threads": -1}, "threads is -1; 0 is as many as the model says"),
+        ({"isolation": "jail"}, "isolation is 'jail'; it is 'thread' or 'process'"),
+        ({"pure": True}, "pure is of stages with isolation='process'"),
+        ({"device": "gpu"}, "device: gpu is not a CPU"),
+        ({"time_limit": -1}, "time_limit: expected seconds, 0 to 1000000, got -1"),
+        ({"max_batch": 0}, "max_batch is 0; it lies from 1 to"),
+        ({"group": 3}, "group: expected a str, got int"),
+        ({"backends": "onednn"}, "backends: expected a list of str, got one str"),
+        ({"fallback": "other"}, "fallback"),
+    ],
+)
+def test_a_wrong_option_of_a_stage_names_the_stage(options, message):
+    with pytest.raises(hr.UserError, match=f"^stage 'second': {re.escape(message)}"):
+        pipeline.chain([abs, pipeline.Stage(lambda x: x, name="second", **options)])

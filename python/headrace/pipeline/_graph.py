@@ -281,41 +281,27 @@ class Graph:
             What happens to a region of the program whose backend is missing, or fails: "native" runs its native form,
             and `Pipeline.fallbacks` says so; "none" raises the error.
         """
-        given = {
-            "cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus],
-            "threads": threads,
-            "replicas": replicas,
-            "falls_back": _arguments.falls_back(fallback),
-        }
-        if not 1 <= _arguments.integer(replicas, "replicas") <= _core.MOST_REPLICAS:
-            raise UserError(f"replicas is {replicas}; a stage has from 1 to {_core.MOST_REPLICAS}")
-        if name is not None:
-            _arguments.text(name, "name")
-        _arguments.text(backend, "backend")
-        if _arguments.integer(threads, "threads") < 0:
-            raise UserError(f"threads is {threads}; 0 is as many as the model says")
-        on = _devices.text_of(device)
-        if isolation not in ("thread", "process"):
-            raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
-        if pure and isolation != "process":
-            raise UserError("pure is of stages with isolation='process', which run a request again after a crash")
-        batch = batch_options(code, max_batch, max_delay, retry_alone, rows)
-        chosen = self._free_name(name if name is not None else name_of(code))
-        options = ModuleOptions(target, _arguments.names(backends, "backends"), params, build)
+        chosen = self._free_name(_arguments.text(name, "name") if name is not None else name_of(code))
         with _stage_named(chosen):
+            given = _program_options(cpus, threads, replicas, fallback)
+            _core.check_named_once(given["cpus"], f"stage '{chosen}'")
+            _arguments.text(backend, "backend")
+            on = _devices.text_of(device)
+            _check_isolation(isolation, pure)
+            limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
+            batch = batch_options(code, max_batch, max_delay, retry_alone, rows)
+            options = ModuleOptions(target, _arguments.names(backends, "backends"), params, build)
             code = compiled_code(code, chosen, options, threads)
-        inputs = None if inputs is None else _arguments.names(inputs, "inputs")
-        outputs = outputs if isinstance(outputs, int) else _arguments.names(outputs, "outputs")
-        check_once(chosen, "input", inputs or ())
-        check_once(chosen, "output", () if isinstance(outputs, int) else outputs)
-        _core.check_named_once(given["cpus"], f"stage '{chosen}'")
-        limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
-        with _stage_named(chosen):
+            inputs = None if inputs is None else _arguments.names(inputs, "inputs")
+            outputs = outputs if isinstance(outputs, int) else _arguments.names(outputs, "outputs")
+            check_once(chosen, "input", inputs or ())
+            check_once(chosen, "output", () if isinstance(outputs, int) else outputs)
             if isolation == "process":
                 run = {"is_pure": bool(pure), "time_limit": limit}
                 codes = process_codes(code, inputs, outputs, given, batch, run)
             else:
                 codes = codes_of(code, inputs, outputs, given, batch, self._files)
+            its_group = _group_of(len(self._stages), chosen, group, on)
         entry = _StageEntry(
             name=chosen,
             backend=backend or backend_of(code, self._files if isolation == "thread" else ArtifactFiles()),
@@ -324,7 +310,7 @@ class Graph:
             threads=code.threads if isinstance(code, compiler.CompiledModel) else threads,
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
-            group=_group_of(len(self._stages), chosen, group, on),
+            group=its_group,
             device=on,
             cpus=given["cpus"],
             time_limit=limit,
@@ -767,6 +753,29 @@ def _stage_named(stage: str) -> Iterator[None]:
         if type(error) not in (UserError, _core.MissingError) or f"stage '{stage}'" in str(error):
             raise
         raise type(error)(f"stage '{stage}': {error}") from error
+
+
+def _program_options(cpus: Iterable[int], threads: int, replicas: int, fallback: str) -> dict[str, Any]:
+    """The options of a stage by which its program is opened, checked."""
+    if isinstance(cpus, str) or not isinstance(cpus, Iterable):
+        raise UserError(f"cpus: expected a list of processors' numbers, as in cpus=[0, 1], got {cpus!r:.40}")
+    if not 1 <= _arguments.integer(replicas, "replicas") <= _core.MOST_REPLICAS:
+        raise UserError(f"replicas is {replicas}; a stage has from 1 to {_core.MOST_REPLICAS}")
+    if _arguments.integer(threads, "threads") < 0:
+        raise UserError(f"threads is {threads}; 0 is as many as the model says")
+    return {
+        "cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus],
+        "threads": threads,
+        "replicas": replicas,
+        "falls_back": _arguments.falls_back(fallback),
+    }
+
+
+def _check_isolation(isolation: str, pure: bool) -> None:
+    if isolation not in ("thread", "process"):
+        raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
+    if pure and isolation != "process":
+        raise UserError("pure is of stages with isolation='process', which run a request again after a crash")
 
 
 def _group_of(number: int, name: str, group: str | None, device: str) -> tuple[int, str]:

@@ -164,8 +164,10 @@ def _file_reader(path: str | PathLike[str], stage: str) -> Callable[[], bytes]:
 
 
 def name_of(code: Any) -> str:
+    """The name of a stage that is given none; empty where the code has none."""
     if isinstance(code, Mapping):
-        return name_of(code[min(code)])
+        batches = [batch for batch in code if isinstance(batch, int)]
+        return name_of(code[min(batches)]) if batches else ""
     if _processes.is_import_name(code):
         return code.rsplit(":", 1)[1].rsplit(".", 1)[-1]
     if isinstance(code, (str, PathLike)):
