@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+import shutil
 import threading
 from pathlib import Path
 
@@ -198,3 +199,12 @@ def test_a_misspelt_option_has_a_suggestion(call, message):
 def test_a_wrong_option_of_a_stage_names_the_stage(options, message):
     with pytest.raises(hr.UserError, match=f"^stage 'second': {re.escape(message)}"):
         pipeline.chain([abs, pipeline.Stage(lambda x: x, name="second", **options)])
+
+
+@pytest.mark.parametrize("name", ["detector.onnx", "detector.relay"])
+def test_a_model_is_not_loaded_as_a_pipeline(name, tmp_path):
+    shutil.copy(MODEL, tmp_path / name)
+    model, file = str(tmp_path / name), str(tmp_path / "detector.so")
+    remedy = f"pipeline.split('{model}', '{file}'), and load('{file}')"
+    with pytest.raises(hr.UserError, match=f"'{model}' is a model, .* {re.escape(remedy)}$"):
+        pipeline.load(tmp_path / name)

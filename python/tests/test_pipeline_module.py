@@ -607,6 +607,7 @@ def test_files_that_are_no_pipeline_are_refused(tmp_path):
         (tmp_path / "nowhere", "load_library: '.*nowhere' cannot be read: No such file"),
         (of_tvm, "is a configuration of TVM's export_library, which is not read; build the pipeline"),
         (3, "load_library: config_file_name: expected a path"),
+        (tmp_path / "a.onnx", "load_library: '.*a.onnx' is a model; build a pipeline .*export_library"),
     ]:
         with pytest.raises(RuntimeError, match=message) as caught:
             pipeline_executor.PipelineModule.load_library(path)

@@ -16,7 +16,7 @@ from headrace._core import UserError
 from headrace._keywords import suggests_keywords
 from headrace.pipeline import _devices, _processes
 from headrace.pipeline._errors import PipelineError
-from headrace.pipeline._output_path import pipeline_path
+from headrace.pipeline._paths import loaded_path, written_path
 from headrace.pipeline._running import Pipeline
 from headrace.pipeline._stage_code import (
     ArtifactFiles,
@@ -476,7 +476,7 @@ class Graph:
             For a model that was compiled in memory only, or has its weights in another file, a file that cannot be
             written, and a path with the ending of a model, array, page, program or JSON.
         """
-        written = pipeline_path(path, "path")
+        written = written_path(path, "path")
         models: list[tuple[str, bytes]] = []
         functions: dict[str, Any] = {}
         for saved in (entry.saved for entry in self._stages if entry.saved.function):
@@ -674,8 +674,8 @@ def load(
     Raises
     ------
     UserError
-        For a file that is damaged or has no pipeline, functions that the file does not call, and processors that are
-        not there.
+        For a file that is damaged, a model or without a pipeline, functions that the file does not call, and processors
+        that are not there.
     MissingError
         For a function that is not given, and with fallback="none" for a backend that is missing; the message names it
         and its stage.
@@ -687,7 +687,7 @@ def load(
     if max_inflight is not None and _arguments.integer(max_inflight, "max_inflight") < 1:
         raise UserError(f"max_inflight is {max_inflight}; at least one request is in a pipeline")
     native = _core.open_pipeline(
-        path=_arguments.path(path, "path"),
+        path=loaded_path(path),
         functions=given,
         registered=_ffi.registered,
         function_command=_processes.function_command,

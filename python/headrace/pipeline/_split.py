@@ -10,7 +10,7 @@ from headrace import _arguments, _core, _native, _public
 from headrace._core import UserError
 from headrace._keywords import suggests_keywords
 from headrace.pipeline import _devices
-from headrace.pipeline._output_path import pipeline_path
+from headrace.pipeline._paths import written_path
 
 __all__ = ["split"]
 
@@ -93,7 +93,7 @@ def split(
         For a model that cannot be split, a bad option, a file that cannot be written, and an output with the ending of
         a model, array, page, program or JSON.
     """
-    written = pipeline_path(output, "output")
+    written = written_path(output, "output")
     is_file = isinstance(model, (str, PathLike))
     if not is_file and getattr(model, "type_key", "") != "ir.IRModule":
         raise UserError(f"model: expected a path or an IRModule, got {_arguments.kind(model)}")

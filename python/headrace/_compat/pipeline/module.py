@@ -240,6 +240,11 @@ class PipelineModule:
         """
         with told_of("load_library"):
             name = _arguments.path(config_file_name, "config_file_name")
+        if name.lower().endswith((".onnx", ".relay")):
+            raise PipelineExecutorError(
+                f"load_library: '{name}' is a model; build a pipeline that has it as a module, and load the file that "
+                "export_library writes"
+            )
         try:
             with Path(name).open("rb") as file:
                 begin = file.read(_MOST_OF_TVM)

@@ -1,4 +1,4 @@
-"""Paths of the files that pipelines are written to."""
+"""Paths of the files that pipelines are written to and loaded from."""
 
 from __future__ import annotations
 
@@ -20,13 +20,25 @@ _OTHERS = {
 }
 
 
-def pipeline_path(path: str | PathLike[str], argument: str) -> str:
-    """The path of a pipeline's file. UserError for the ending of another kind of file, which would be replaced."""
+def written_path(path: str | PathLike[str], argument: str) -> str:
+    """The path of a pipeline's new file. UserError for the ending of another kind of file, which would be replaced."""
     name = _arguments.path(path, argument)
     found = Path(name)
     if kind := _OTHERS.get(found.suffix.lower()):
         raise UserError(
             f"{argument}: cannot write '{name}': '{found.suffix}' is the ending of {kind}, and a pipeline is an ELF "
             f"file; name it '{found.with_suffix('.so')}'"
+        )
+    return name
+
+
+def loaded_path(path: str | PathLike[str]) -> str:
+    """The path of a pipeline's file. UserError for that of a model."""
+    name = _arguments.path(path, "path")
+    if name.lower().endswith((".onnx", ".relay")):
+        file = Path(name).with_suffix(".so")
+        raise UserError(
+            f"path: '{name}' is a model, which pipeline.split makes a pipeline of: "
+            f"pipeline.split('{name}', '{file}'), and load('{file}')"
         )
     return name
