@@ -100,3 +100,15 @@ def test_one_trace_at_a_time(tmp_path):
         del dropped  # ends it
         with pipe.trace(), pytest.raises(hr.UserError, match="nowhere"):
             trace.save(tmp_path / "nowhere" / "trace.json")
+
+
+def test_a_trace_is_not_a_page(tmp_path):
+    remedy = r"a trace is JSON, so name it '.*stages.json'; headrace pipeline run FILE --trace '.*stages.html' writes"
+    with pipeline.chain([abs]) as pipe:
+        with pytest.raises(hr.UserError, match=remedy):
+            pipe.trace(tmp_path / "stages.html")
+        with pipe.trace() as trace:  # none is recorded yet
+            pipe.submit(1).wait()
+        with pytest.raises(hr.UserError, match=remedy):
+            trace.save(str(tmp_path / "stages.html"))
+    assert list(tmp_path.iterdir()) == []

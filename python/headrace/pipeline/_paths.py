@@ -42,3 +42,14 @@ def loaded_path(path: str | PathLike[str]) -> str:
             f"pipeline.split('{name}', '{file}'), and load('{file}')"
         )
     return name
+
+
+def trace_path(path: str | PathLike[str], argument: str) -> str:
+    """The path of a trace's new file. UserError for a page, since a trace is JSON."""
+    name = _arguments.path(path, argument)
+    if name.lower().endswith((".html", ".htm")):
+        raise UserError(
+            f"{argument}: cannot write '{name}': a trace is JSON, so name it '{Path(name).with_suffix('.json')}'; "
+            f"headrace pipeline run FILE --trace '{name}' writes a page"
+        )
+    return name

@@ -23,6 +23,7 @@ from headrace._numpy import np
 from headrace.pipeline import _prometheus
 from headrace.pipeline._errors import PipelineError, PipelineNotStarted, PipelineStopped, failure, refusal
 from headrace.pipeline._futures import future_of
+from headrace.pipeline._paths import trace_path
 
 __all__ = ["Pipeline", "Ticket", "Trace", "as_completed", "format_metrics"]
 
@@ -489,7 +490,7 @@ class Pipeline:
         Parameters
         ----------
         path : path, optional
-            The file that gets the trace when it stops. Without it, `Trace.save` writes one.
+            The file, such as "trace.json", that gets the trace when it stops. Without it, `Trace.save` writes one.
 
         Returns
         -------
@@ -499,9 +500,9 @@ class Pipeline:
         Raises
         ------
         UserError
-            While another trace of the pipeline is recorded.
+            While another trace of the pipeline is recorded, and for a file of HTML, since a trace is JSON.
         """
-        return Trace(self._native, None if path is None else _arguments.path(path, "path"))
+        return Trace(self._native, None if path is None else trace_path(path, "path"))
 
     def __enter__(self) -> Pipeline:
         return self
@@ -542,8 +543,8 @@ class Trace:
             self.save(self._path)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes what was recorded so far. UserError for a file that cannot be written."""
-        self._now().save(_arguments.path(path, "path"))
+        """Writes what was recorded so far, as JSON. UserError for a file that cannot be written or is HTML."""
+        self._now().save(trace_path(path, "path"))
 
     @property
     def overwritten(self) -> int:
