@@ -208,3 +208,12 @@ def test_a_model_is_not_loaded_as_a_pipeline(name, tmp_path):
     remedy = f"pipeline.split('{model}', '{file}'), and load('{file}')"
     with pytest.raises(hr.UserError, match=f"'{model}' is a model, .* {re.escape(remedy)}$"):
         pipeline.load(tmp_path / name)
+
+
+def test_a_pipeline_that_ran_and_was_stopped_does_not_start():
+    pipe = pipeline.chain([abs])
+    pipe.start()  # it runs
+    assert pipe.submit(-1).wait() == 1
+    pipe.stop()
+    with pytest.raises(pipeline.PipelineStopped, match="is stopped, and cannot be started; make a new one"):
+        pipe.start()

@@ -233,10 +233,12 @@ class Pipeline:
     def start(self) -> None:
         """Starts a pipeline that was built with start=False; returns when its programs have warmed up, if they do.
 
-        Nothing happens where it was started before. Raises UserError for a program that fails on zeros, which stops the
+        Nothing happens where it runs. Raises UserError for a program that fails on zeros, which stops the
         pipeline, and PipelineStopped for one that is stopped.
         """
         refused = self._native.start()
+        if refused is None and self.state in ("stopped", "failed"):  # the runtime starts once, and says nothing then
+            refused = ("PipelineStopped", "the pipeline is stopped, and cannot be started; make a new one to go on")
         if refused is not None:
             raise refusal(*refused)
 
