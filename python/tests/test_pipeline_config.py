@@ -662,6 +662,16 @@ def test_nothing_is_compiled_for_an_incomplete_configuration(cfg):
     assert calls == []
 
 
+def test_parameters_that_no_module_takes_are_told(cfg):
+    cfg["input"]["x"].connect(cfg[B]["input"]["x"])
+    cfg[B]["output"][0].connect(cfg["output"][0])
+    cfg[B].params = {"y": np.ones((3, 3), "float32"), "nope": 3}
+    with pytest.warns(
+        UserWarning, match=r"^mod1\.params has nope, which the module does not take; its inputs are x, y$"
+    ):
+        pipeline_executor.build(cfg)
+
+
 def test_what_a_factory_holds(cfg, tmp_path):
     first, second, third = three_modules()
     connect_three(cfg, first, second, third)

@@ -217,3 +217,10 @@ def test_a_pipeline_that_ran_and_was_stopped_does_not_start():
     pipe.stop()
     with pytest.raises(pipeline.PipelineStopped, match="is stopped, and cannot be started; make a new one"):
         pipe.start()
+
+
+def test_the_name_of_a_function_needs_a_process():
+    with pytest.raises(hr.UserError, match=r"^stage 'loads': .* 'json:loads'; .* needs isolation='process'"):
+        pipeline.chain(["json:loads"])
+    with pipeline.chain([pipeline.Stage("json:loads", isolation="process", inputs=["text"])]) as pipe:
+        assert pipe.submit("[1]").wait(timeout=60) == [1]

@@ -289,6 +289,11 @@ class ArtifactFiles:
 def _executors_of(code: Any, given: Mapping[str, Any], files: ArtifactFiles) -> list[Any] | None:
     """The executors of a program for each replica; None for what is not a program."""
     if isinstance(code, (str, PathLike)):
+        if _processes.is_import_name(code) and not Path(code).exists():
+            raise UserError(
+                f"there is no file '{code}'; the name of a function needs isolation='process', and a stage of this "
+                "process takes the function itself"
+            )
         opened = files.open(code)
         threads, cpus, falls_back = given["threads"], given["cpus"], given["falls_back"]
         return [_core.make_executor(opened, "default", threads, cpus, falls_back) for _ in range(given["replicas"])]

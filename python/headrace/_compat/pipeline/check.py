@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from headrace import _arguments
+from headrace import _arguments, _core
 from headrace._compat.pipeline import adapter, describe
 from headrace._compat.pipeline.config import PipelineConfig
 from headrace._compat.pipeline.errors import PipelineExecutorError, told_of
@@ -15,11 +16,24 @@ from headrace._core import Device, UserError
 
 
 def check_complete(config: PipelineConfig) -> None:
-    """Raises PipelineExecutorError, which tells of every broken rule, when a pipeline cannot be made of it."""
+    """Raises PipelineExecutorError, which tells of every broken rule, when a pipeline cannot be made of it.
+
+    Warns of parameters that no module takes: `relay.build` ignores those, as TVM does.
+    """
     problems = list(_problems(config))
     if problems:
         head = f"the configuration has {len(problems)} problems: " if len(problems) > 1 else ""
         raise PipelineExecutorError(f"build: {head}{'; '.join(problems)}")
+    for stage in (stage for stage in config.mod_wrapper.values() if stage.build_func is None):
+        inputs = stage.port_names("input")
+        unused = [str(name) for name in _arguments.entries(stage.params, "params") if str(name) not in inputs]
+        if unused:
+            warnings.warn(
+                f"{stage.name}.params has {', '.join(unused)}, which the module does not take; its inputs are "
+                f"{', '.join(inputs)}",
+                UserWarning,
+                stacklevel=_core.caller_level(),
+            )
 
 
 def _problems(config: PipelineConfig) -> Iterator[str]:

@@ -21,14 +21,14 @@ class PipelineExecutorMissingError(MissingError, RuntimeError):
 
 @contextmanager
 def told_of(what: str) -> Iterator[None]:
-    """Raises a UserError of the block as a PipelineExecutorError whose message begins with `what`."""
+    """Raises a UserError of the block as a PipelineExecutorError whose message begins with `what`, once."""
     try:
         yield
     except UserError as error:
         if isinstance(error, RuntimeError):
             raise
         kind = PipelineExecutorMissingError if isinstance(error, MissingError) else PipelineExecutorError
-        other = kind(f"{what}: {error}")
+        other = kind(str(error) if str(error).startswith(f"{what}: ") else f"{what}: {error}")
         vars(other).update(vars(error))
         raise other from error
 
