@@ -146,16 +146,15 @@ def test_a_pipeline_is_not_written_to_a_file_of_another_kind(name, artifact, tmp
     stage = graph.stage(artifact)
     graph.input("x").connect(stage.input("x"))
     stage.output().connect(graph.output("y"))
-    remedy = re.escape(f"name it '{victim.with_suffix('.so')}'")
+    remedy = re.escape(f"give it a name that ends in .so, as {victim.stem}.so")
     with pipeline.chain([artifact]) as pipe:
-        for argument, write in (
-            ("path", lambda: pipe.save(victim)),
-            ("path", lambda: graph.save(victim)),
-            ("output", lambda: pipeline.split(MODEL, str(victim), shapes={"x": (1, 1, 8, 8)}, measure=False)),
+        for write in (
+            lambda: pipe.save(victim),
+            lambda: graph.save(victim),
+            lambda: pipeline.split(MODEL, str(victim), shapes={"x": (1, 1, 8, 8)}, measure=False),
         ):
-            with pytest.raises(hr.UserError, match=f"^{argument}: cannot write '.*{name}': .*{remedy}$"):
+            with pytest.raises(hr.UserError, match=f"^cannot write '.*{name}': .*{remedy}$"):
                 write()
-        pipe.save(victim.with_suffix(".other"))
     assert victim.read_text() == "precious"
 
 

@@ -16,7 +16,7 @@ from headrace._core import UserError
 from headrace._keywords import suggests_keywords
 from headrace.pipeline import _devices, _processes
 from headrace.pipeline._errors import PipelineError
-from headrace.pipeline._paths import loaded_path, written_path
+from headrace.pipeline._paths import loaded_path
 from headrace.pipeline._running import Pipeline
 from headrace.pipeline._stage_code import (
     ArtifactFiles,
@@ -474,9 +474,8 @@ class Graph:
             As for `build`.
         UserError
             For a model that was compiled in memory only, or has its weights in another file, a file that cannot be
-            written, and a path with the ending of a model, array, page, program or JSON.
+            written, and a name that does not end in .so.
         """
-        written = written_path(path, "path")
         models: list[tuple[str, bytes]] = []
         functions: dict[str, Any] = {}
         for saved in (entry.saved for entry in self._stages if entry.saved.function):
@@ -504,7 +503,7 @@ class Graph:
 
         plan = self._plan(max_inflight, model_of)
         values = [param.value for param in self._params]
-        _core.save_pipeline(plan=plan, models=models, first_values=values, path=written)
+        _core.save_pipeline(plan=plan, models=models, first_values=values, path=_arguments.path(path, "path"))
 
     def _plan(self, max_inflight: int, model_of: Callable[[SavedCode, str], int]) -> Any:
         """The plan of the pipeline; `model_of` gives the number of a model of a stage, -1 for a function."""

@@ -8,29 +8,6 @@ from pathlib import Path
 from headrace import _arguments
 from headrace._core import UserError
 
-# Endings of files that users have beside a pipeline, which a mistaken argument would replace.
-_OTHERS = {
-    ".onnx": "a model",
-    ".relay": "a model",
-    ".npy": "an array",
-    ".npz": "arrays",
-    ".json": "JSON",
-    ".html": "a page",
-    ".py": "a program of Python",
-}
-
-
-def written_path(path: str | PathLike[str], argument: str) -> str:
-    """The path of a pipeline's new file. UserError for the ending of another kind of file, which would be replaced."""
-    name = _arguments.path(path, argument)
-    found = Path(name)
-    if kind := _OTHERS.get(found.suffix.lower()):
-        raise UserError(
-            f"{argument}: cannot write '{name}': '{found.suffix}' is the ending of {kind}, and a pipeline is an ELF "
-            f"file; name it '{found.with_suffix('.so')}'"
-        )
-    return name
-
 
 def loaded_path(path: str | PathLike[str]) -> str:
     """The path of a pipeline's file. UserError for that of a model."""

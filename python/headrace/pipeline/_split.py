@@ -10,7 +10,6 @@ from headrace import _arguments, _core, _native, _public
 from headrace._core import UserError
 from headrace._keywords import suggests_keywords
 from headrace.pipeline import _devices
-from headrace.pipeline._paths import written_path
 
 __all__ = ["split"]
 
@@ -90,10 +89,9 @@ def split(
     Raises
     ------
     UserError
-        For a model that cannot be split, a bad option, a file that cannot be written, and an output with the ending of
-        a model, array, page, program or JSON.
+        For a model that cannot be split, a bad option, a file that cannot be written, and an output whose name does not
+        end in .so.
     """
-    written = written_path(output, "output")
     is_file = isinstance(model, (str, PathLike))
     if not is_file and getattr(model, "type_key", "") != "ir.IRModule":
         raise UserError(f"model: expected a path or an IRModule, got {_arguments.kind(model)}")
@@ -118,7 +116,7 @@ def split(
         raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
     report = _core.split_model(
         program=_arguments.path(model, "model") if is_file else model,
-        output=written,
+        output=_arguments.path(output, "output"),
         stages=_arguments.integer(stages, "stages"),
         threads=_arguments.integer(threads, "threads"),
         cpus=_processors_of(cpus),
