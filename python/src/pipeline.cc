@@ -788,6 +788,11 @@ void bind_pipeline(nb::module_& m) {
   bind_trace(m);
   bind_ticket(m);
   nb::class_<PythonPipeline>(m, "Pipeline", "Stages that work on a stream of requests at the same time.")
+      .def("has_place",
+           [](const PythonPipeline& self) {
+             return !self.pipeline->waits_for_places() || self.pipeline->wait_for_place(Clock::now());
+           })
+      .def_prop_ro("waits_for_places", [](const PythonPipeline& self) { return self.pipeline->waits_for_places(); })
       .def("submit", &submit, nb::arg("inputs"), nb::arg("timeout").none(), nb::arg("deadline").none(),
            nb::arg("keeps_inputs"), nb::arg("is_pushed"))
       .def("next", &next, nb::arg("timeout").none(), nb::arg("in_order"))

@@ -146,3 +146,29 @@ def test_a_reader_that_goes_away_cancels_what_is_left():
 def test_a_deadline_of_a_stream_is_checked_before_its_items():
     with pipeline.chain([abs]) as pipe, pytest.raises(hr.UserError, match=r"^deadline: expected seconds, got 'soon'$"):
         list(pipe.map([1], deadline="soon", return_errors=True))
+
+
+def test_maps_whose_unread_results_are_limited():
+    """Each reads its own results where the pipeline is full, and does not wait for a place that they would free."""
+    with pipeline.chain([lambda x: x], max_inflight=8, max_unread=4) as pipe:
+        done = []
+        threads = [
+            threading.Thread(target=lambda: done.append(list(pipe.map(range(500)))), daemon=True) for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+        assert done == [list(range(500))] * 3
+
+
+def test_a_map_beside_tickets_that_are_not_read():
+    with pipeline.chain([lambda x: x], max_inflight=8, max_unread=4) as pipe:
+        held = [pipe.submit(i) for i in range(5)]
+        done = []
+        thread = threading.Thread(target=lambda: done.extend(pipe.map(range(100))), daemon=True)
+        thread.start()
+        thread.join(20)
+        assert done == list(range(100))
+        assert [ticket.wait() for ticket in held] == list(range(5))
+        assert pipe.metrics()["submitted"] == 105

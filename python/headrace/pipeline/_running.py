@@ -21,7 +21,14 @@ from headrace import _arguments, _core, _public
 from headrace._core import UserError
 from headrace._numpy import np
 from headrace.pipeline import _prometheus
-from headrace.pipeline._errors import PipelineError, PipelineNotStarted, PipelineStopped, failure, refusal
+from headrace.pipeline._errors import (
+    PipelineError,
+    PipelineFull,
+    PipelineNotStarted,
+    PipelineStopped,
+    failure,
+    refusal,
+)
 from headrace.pipeline._futures import future_of
 from headrace.pipeline._paths import trace_path
 
@@ -400,9 +407,12 @@ class Pipeline:
         ends: list[Any] = []  # the error after the last result; a list, so that no variable keeps its traceback
         try:
             for number, item in enumerate(_until_error(items, ends)):
-                while len(ahead) >= self._max_inflight:
+                while len(ahead) >= self._max_inflight or (ahead and not self._native.has_place()):
                     yield self._outcome(ahead.popleft(), return_errors)
-                ahead.append(self._ticket_or_error(item, number, seconds))
+                # Another thread may have taken the place: who waits for one may hold the results that would free it.
+                while not (entry := self._ticket_or_error(item, number, seconds, bool(ahead))):
+                    yield self._outcome(ahead.popleft(), return_errors)
+                ahead.append(entry)
                 if _ends_stream(ahead[-1], return_errors):
                     ends.append(ahead.pop())
                     break
@@ -415,12 +425,19 @@ class Pipeline:
                 if isinstance(left, Ticket):
                     left.cancel()
 
-    def _ticket_or_error(self, item: Any, number: int, deadline: float | None) -> Ticket | Exception:
-        """Submits an item of `map`; returns the error when it is refused, with the item's number in its message."""
+    def _ticket_or_error(
+        self, item: Any, number: int, deadline: float | None, can_read: bool
+    ) -> Ticket | Exception | None:
+        """Submits an item of `map`; returns the error when it is refused, with the item's number in its message.
+
+        Returns None where the pipeline is full and `can_read`: a result that is read first may free a place.
+        """
         try:
             values = item if isinstance(item, tuple) and len(self._inputs) > 1 else (item,)
-            return self.submit(*values, deadline=deadline)
+            return self.submit(*values, timeout=0 if can_read else None, deadline=deadline)
         except Exception as error:
+            if can_read and isinstance(error, PipelineFull) and self._native.waits_for_places:
+                return None
             if len(error.args) == 1 and isinstance(error.args[0], str):
                 error.args = (f"item {number} of map: {error.args[0]}",)
             return error
