@@ -475,6 +475,16 @@ def test_an_output_may_be_waited_for_before_its_run(three):
     assert_outputs(taken[0], three_results(data(), data()))
 
 
+def test_a_factory_starts_anew_after_a_stop(cfg):
+    factory = pipeline_executor.build(connect_three(cfg, *three_modules()))
+    for _ in range(2):
+        running = pipeline_executor.PipelineModule(factory)
+        set_both(running, data(), data())
+        running.run()
+        assert_outputs(running.get_output(timeout=10), three_results(data(), data()))
+        running.stop()
+
+
 def test_a_thread_that_waits_for_outputs_hears_of_the_end(three, runtime):
     raised = []
 

@@ -417,7 +417,8 @@ class Graph:
         max_inflight : int
             How many requests may be in the pipeline, those that wait included.
         when_full : "wait", "reject" or "drop_oldest"
-            What `submit` does then: it waits, raises PipelineFull, or ends the oldest request that has not started.
+            What `submit` does then: it waits, raises PipelineFull, or ends the oldest request that has not started, and
+            raises PipelineFull where all have. A request that was pushed and is ended so has no outcome in `next`.
         failures_in_row : int
             After so many failures of a stage in a row, `submit` raises PipelineBroken at once; 0: never.
         probe_seconds : float
@@ -437,7 +438,9 @@ class Graph:
         Raises
         ------
         PipelineError
-            For an input without a source, a circle, and what else makes no pipeline; the message names the port.
+            For an input without a source, and what else makes no pipeline; the message names the port.
+        UserError
+            For stages that wait for each other in a circle, and an input that nothing reads.
         """
         plan = self._plan(max_inflight, _no_models)
         native = _core.make_pipeline(

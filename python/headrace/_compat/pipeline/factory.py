@@ -52,8 +52,8 @@ class PipelineExecutorFactoryModule:
         self.module: RunningPipeline | None = None
 
     def get_pipeline_executor_module(self) -> RunningPipeline:
-        """Starts the pipeline at the first call, and gives the running one afterwards."""
-        if self.module is None:
+        """Starts the pipeline at the first call and after it was stopped, and gives the running one otherwise."""
+        if self.module is None or self.module.is_stopped:
             started = adapter.start(self.pipeline_mods, self.mods_config)
             self.module = RunningPipeline(
                 self.pipeline_mods, self.mods_config, started, adapter.runtime_groups(self.mods_config)

@@ -242,6 +242,11 @@ class RunningPipeline:
             self._changed.wait(_SLICE if left is None else left)
         return True
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._is_stopped
+
     def stop(self) -> None:
         """Ends the pipeline."""
         with self._changed:
