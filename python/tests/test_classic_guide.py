@@ -71,11 +71,10 @@ def test_any_c_compiler_takes_the_text(compiler, count, tmp_path):
 
 
 C_SOURCE = """
-float {name}_one[1] = {{1}};  // a global that is not static
 static int32_t {name}_wrapper(DLTensor* a, DLTensor* b, DLTensor* c, DLTensor* d, DLTensor* out) {{
   for (int i = 0; i < 100; ++i)
     ((float*)out->data)[i] =
-        ((((float*)a->data)[i] + ((float*)b->data)[i]) - ((float*)c->data)[i]) * ((float*)d->data)[i] * {name}_one[0];
+        ((((float*)a->data)[i] + ((float*)b->data)[i]) - ((float*)c->data)[i]) * ((float*)d->data)[i];
   return 0;
 }}
 TVM_DLL_EXPORT_TYPED_FUNC({name}, {name}_wrapper)

@@ -151,8 +151,7 @@ std::string compile_c(const std::string& compiler, const std::string& source, CL
   const std::string name = fmt::format("{} compiler '{}'", is_c ? "C" : "C++", compiler);
   std::vector<std::string> command = words_of(compiler);
   command.insert(command.end(),
-                 {is_c ? "-std=c11" : "-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-fno-math-errno",
-                  "-fvisibility=hidden"});  // so that globals need no table of addresses
+                 {is_c ? "-std=c11" : "-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-fno-math-errno"});
   // The object is linked into a file that needs no C++ library.
   if (!is_c) command.insert(command.end(), {"-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"});
   command.insert(command.end(), {"-c", text, "-o", object});
