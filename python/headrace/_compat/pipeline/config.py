@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _node, _public
+from headrace import _container, _node, _public
 from headrace._arguments import kind
 from headrace._compat.pipeline import describe
 from headrace._compat.pipeline.errors import PipelineExecutorError
 from headrace._compat.pipeline.ports import Binding, BindingList, PortOwner, is_stage
 from headrace._compat.pipeline.stage import ModuleWrapper
-from headrace._container import Map
 
 __all__ = ["PipelineConfig"]
 
@@ -46,7 +45,7 @@ class PipelineConfig(PortOwner):
         if _is_module(key):
             return self._stages.get((key, "")) or self._make_stage(key, "")
         if isinstance(key, tuple) and len(key) == 2 and _is_module(key[0]):
-            if isinstance(key[1], (Mapping, Map)):
+            if isinstance(key[1], (Mapping, _container.Map)):
                 raise PipelineExecutorError(
                     "a PipelineConfig is asked for a module, got a tuple; from_onnx gives (mod, params): write "
                     "cfg[mod], and cfg[mod].params = params"
