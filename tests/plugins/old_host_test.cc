@@ -17,7 +17,7 @@ struct hr_graph {
 namespace {
 
 constexpr int64_t kCount = 4;
-constexpr std::array<int64_t, 1> kShape{kCount};
+constexpr std::array<int64_t, 1> kShape{kCount}, kStrides{1};
 
 std::array<float, kCount> constant_values{3, 5, 7, 9};
 
@@ -27,7 +27,7 @@ DLTensor tensor_of(float* data) {
           .ndim = 1,
           .dtype = {kDLFloat, 32, 1},
           .shape = const_cast<int64_t*>(kShape.data()),
-          .strides = nullptr,
+          .strides = const_cast<int64_t*>(kStrides.data()),
           .byte_offset = 0};
 }
 
