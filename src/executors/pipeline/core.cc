@@ -273,11 +273,11 @@ bool Core::fail(const std::shared_ptr<Request>& request, FailureKind kind, const
   return is_first;
 }
 
-// Does what follows from an outcome, once for each request.
+// Does what follows from an outcome, once for each request. Who waits for the outcome of a probe may submit another one.
 void Core::settle(const std::shared_ptr<Request>& request) {
   count(*request);
-  request->publish();
   if (request->is_probe) breaker_.probe_ended();
+  request->publish();
   if (request->is_queued) outbox_.done(*request);
   for (const Request::Callback& callback : request->take_callbacks()) call(callback, request);
 }
