@@ -273,7 +273,8 @@ bool Core::fail(const std::shared_ptr<Request>& request, FailureKind kind, const
   return is_first;
 }
 
-// Does what follows from an outcome, once for each request. Who waits for the outcome of a probe may submit another one.
+// Does what follows from an outcome, once for each request. Who waits for the outcome of a probe may submit another
+// one.
 void Core::settle(const std::shared_ptr<Request>& request) {
   count(*request);
   if (request->is_probe) breaker_.probe_ended();
