@@ -105,9 +105,8 @@ std::string name_of_compiler(const std::string& function) {
   const std::vector<std::string> near = near_names(name, known, '-');
   if (name.ends_with(".py"))
     throw_user_error(
-        "'{0}' is not the name of a backend; give a file of Python by `python -m headrace ... --plugin {0}`, and the "
-        "name "
-        "of its class in place of the file",
+        "'{0}' is not the name of a backend; give a file of Python by `python -m headrace ... --plugin {0}`, and "
+        "the name of its class in place of the file",
         name);
   if (name.find('/') != std::string::npos || name.ends_with(".so"))
     throw_user_error(

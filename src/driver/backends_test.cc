@@ -394,7 +394,7 @@ TEST(Backends, ARegionWithoutCodeIsAnErrorOfItsBackend) {
       HasSubstr("the backend 'gives_nothing' gives no code for the region 'tvmgen_default_gives_nothing_main_0'"));
 }
 
-// A name that explain shows is a place, although it has brackets; a pattern it is, too.
+// A name that explain shows is that of a place, although it has brackets. A pattern with brackets is one, too.
 TEST(Backends, APlaceIsANameOrAPattern) {
   if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const Model model = make_model(

@@ -85,9 +85,8 @@ int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds
 void check(const CompileOptions& compile) {
   if (!compile.plan.empty() || compile.plan_text)
     throw_user_error(
-        "a plan (--plan) says where the ops of a whole model go, and each stage is compiled by itself; leave it out, "
-        "and "
-        "choose backends");
+        "a plan (--plan) says where the ops of a whole model go, and each stage is compiled by itself; leave "
+        "it out, and choose backends");
   if (!compile.overrides.empty())
     throw_user_error(
         "single ops are placed (--place) in a whole model, and each stage is compiled by itself; leave that out, and "

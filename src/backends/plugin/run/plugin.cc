@@ -126,8 +126,7 @@ void* open_library(const std::string& path) {
   if (!is_library && path.ends_with(".py"))
     throw_user_error(
         "'{0}' is not a shared library, but a file of Python; give it by `python -m headrace ... --plugin {0}`, and "
-        "the "
-        "name of its class in place of the file, or import it in Python and register its backend "
+        "the name of its class in place of the file, or import it in Python and register its backend "
         "(headrace.backend.register)",
         path);
   if (!is_library) throw_user_error("'{}' is not a shared library; give the path of a backend's", path);
