@@ -17,6 +17,17 @@ def images() -> np.ndarray:
     return np.load(Path(__file__).parents[2] / "models" / "digits_images.npy")
 
 
+@pytest.fixture(scope="session")
+def artifact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The digits model as an artifact for one image at a time."""
+    import headrace as hr
+
+    path = tmp_path_factory.mktemp("one_digit") / "digits.so"
+    digits = Path(__file__).parents[2] / "models" / "digits.onnx"
+    hr.compile(digits, shapes={"x": (1, 1, 8, 8)}, threads=1, output=path)
+    return path
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "stand_in: looks into the runtime of pipelines that stands in for Headrace's")
     config.addinivalue_line("markers", "backends(*names): skipped where the build leaves out one of these backends")

@@ -22,14 +22,6 @@ from headrace import _core, pipeline
 DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
 
 
-@pytest.fixture(scope="module")
-def artifact(tmp_path_factory):
-    """The digits model as an artifact for one image at a time."""
-    path = tmp_path_factory.mktemp("pipeline") / "digits.so"
-    hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)}, threads=1, output=path)
-    return path
-
-
 def double(x):
     return x * 2
 

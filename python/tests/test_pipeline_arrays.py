@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import headrace as hr
 import numpy as np
 import pytest
 from headrace import pipeline
@@ -88,10 +89,13 @@ def test_a_mask_stays():
 
 
 def test_a_mapped_file_feeds_a_program_behind_a_function(tmp_path):
+    program = tmp_path / "twice.relay"
+    program.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { add(%x, %x) }\n')
+    hr.compile(program, output=tmp_path / "twice.so")
     np.save(tmp_path / "frames.npy", np.arange(6, dtype="float32").reshape(3, 2))
     frames = np.load(tmp_path / "frames.npy", mmap_mode="r")
-    with pipeline.chain([lambda x: x[None], lambda x: x.sum()]) as pipe:
-        assert [float(y) for y in pipe.map(frames)] == [1, 5, 9]
+    with pipeline.chain([lambda i: frames[i], tmp_path / "twice.so"]) as pipe:
+        assert [y.numpy().tolist() for y in pipe.map(range(3))] == [[0, 2], [4, 6], [8, 10]]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 pipeline = pytest.importorskip("headrace.pipeline", reason="built without pipelines")
-
-MODEL = Path(__file__).parents[2] / "models" / "digits.onnx"
-
-
-@pytest.fixture(scope="module")
-def artifact(tmp_path_factory):
-    """The digits model as an artifact for one image at a time."""
-    path = tmp_path_factory.mktemp("map") / "digits.so"
-    hr.compile(MODEL, shapes={"x": (1, 1, 8, 8)}, threads=1, output=path)
-    return path
 
 
 def bad_in_the_middle(x):

@@ -18,14 +18,6 @@ MODEL = Path(__file__).parents[2] / "models" / "digits.onnx"
 IMAGE = np.zeros((1, 1, 8, 8), "float32")
 
 
-@pytest.fixture(scope="module")
-def artifact(tmp_path_factory):
-    """The digits model as an artifact for one image at a time."""
-    path = tmp_path_factory.mktemp("mistakes") / "digits.so"
-    hr.compile(MODEL, shapes={"x": (1, 1, 8, 8)}, threads=1, output=path)
-    return path
-
-
 @pytest.mark.parametrize(
     ("use", "kind", "place"),
     [

@@ -27,7 +27,7 @@ Case small_structure(const std::string& name, const std::string& params, const s
   return structure(name, shaped, body, std::move(constants));
 }
 
-// Returns `before(native(...))` as a case: two regions, since the op on the third line is native.
+// Makes the op on the third line native, so that what is before and what is after it are two regions.
 Case apart(Case made) {
   made.native_line = 3;
   return made;

@@ -15,8 +15,8 @@ const FunctionNode* called_composite(const CallNode& call);
 // string.
 std::string composite_name(const FunctionNode& function);
 
-// Refuses a composite function that is called inside of others: `depth` counts it and those around it. Passes over
-// composites recurse into them, and each is walked once for each that holds it.
+// Refuses composite functions that are nested too deep: `depth` counts this one and those around it. Passes recurse
+// into them.
 void check_composite_depth(int depth, const CallNode& call);
 
 }  // namespace headrace::relay

@@ -208,18 +208,19 @@ void check_loads(const std::string& library, double timeout) {
 }
 
 // Returns the name of a backend that is named, also by an alias, or lies at a path.
-std::string resolve(const std::string& backend, double timeout) {
+std::string resolve(const CheckState& state) {
+  const std::string& backend = state.backend;
   if (backend.find('/') == std::string::npos && !backend.ends_with(".so")) {
     return std::string(driver::require_backend(backend)->name());
   }
-  check_loads(backend, timeout);
+  if (state.child < 0) check_loads(backend, state.timeout);  // a child is of a process that did
   if (std::string name = driver::load_plugin(backend); !name.empty()) return name;
   throw_user_error("'{0}' registers its backends itself; name one: headrace backend check NAME --plugin {0}", backend);
 }
 
 int check(const CheckState& state, const Common& common) {
   driver::register_all();
-  const std::string backend = resolve(state.backend, state.timeout);
+  const std::string backend = resolve(state);
   const std::vector<Case> cases = conformance::cases_for(backend, state.cases, state.timeout);
   if (state.child >= 0) {
     conformance::run_child(backend, cases, static_cast<size_t>(state.child), kReportDescriptor);
